@@ -6,6 +6,7 @@ MkDocs calls the functions whose names begin with `on_`. They add
 - the page of the command line, from the help texts of the commands;
 - the page of verdicts, from the last reproduction (`docs/verdicts`);
 - the pages `CONTRIBUTING.md` and `CHANGELOG.md` of the repository;
+- live pages, which replay explorations (`docs/live.md` shows them);
 - equations: TeX is converted to MathML, which browsers draw without a script.
 """
 
@@ -30,7 +31,7 @@ SAVEFIG = re.compile(r"savefig\(\s*\"([\w.-]+)\"")
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)")
 ARITHMATEX = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 DOLLARS = re.compile(r"\$\$(.+?)\$\$|\$([^$\n]+?)\$", re.DOTALL)
-CODE_ELEMENT = re.compile(r"(<(?:pre|code|script|style)\b.*?</(?:pre|code|script|style)>)", re.DOTALL)
+CODE_ELEMENT = re.compile(r"(<(pre|code|script|style|iframe)\b.*?</\2>)", re.DOTALL)
 REPOSITORY_PAGES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}
 """Page of the site and the file of the repository that it is copied from."""
 
@@ -87,6 +88,31 @@ def common_pictures() -> dict[str, bytes]:
     return pictures
 
 
+def live_pages() -> dict[str, str]:
+    """Return the pages that replay explorations in a maze, a 1-2-3 World and FrozenLake, by file name."""
+    import berlyne
+    from berlyne.watch import render_page
+
+    n = 16
+    lake = berlyne.from_gymnasium("FrozenLake-v1", berlyne.Dirichlet(1 / n, n_states=n, n_actions=4))
+    worlds = {"maze": (berlyne.maze(7), 1500), "one-two-three": (berlyne.one_two_three_world(7), 400)}
+    worlds["frozen-lake"] = (lake, 600)
+    notes = {
+        "maze": {
+            0: "Guess first: which of them will know more after 400 steps?",
+            400: "Why does one of them hardly move?",
+        },
+        "one-two-three": {0: "One of the two plans. Which one?"},
+        "frozen-lake": {0: "H is a hole, G the goal. Neither explorer seeks the goal. What do they seek?"},
+    }
+    names = ("PIG(VI)", "Random")
+    runs = {
+        page: [berlyne.explore(world, name, n_steps=n_steps, seed=7) for name in names]
+        for page, (world, n_steps) in worlds.items()
+    }
+    return {f"{page}.html": render_page(of, notes=notes[page]) for page, of in runs.items()}
+
+
 def on_config(config: Any) -> Any:
     """Leave out the page `404.html`. Only a server can use it, and the site must work from a folder."""
     config.theme.static_templates.discard("404.html")
@@ -108,6 +134,7 @@ def on_files(files: Any, config: Any) -> Any:
     pages = {"reference/command-line.md": command_line(), "paper/verdicts.md": verdicts()}
     for page, source in REPOSITORY_PAGES.items():
         pages[page] = convert_links((ROOT / source).read_text(encoding="utf-8"))
+    pages |= {f"live/{name}": text for name, text in live_pages().items()}
     for page, text in pages.items():
         files.append(File.generated(config, page, content=text))
     return files
@@ -116,8 +143,9 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_content(html: str, page: Any, **_: Any) -> str:
     """Convert equations to MathML. In notebooks they are still between dollar signs."""
     if page.file.src_uri.endswith(".ipynb"):
-        parts = CODE_ELEMENT.split(html)  # text and code alternate
-        html = "".join(part if i % 2 else DOLLARS.sub(_dollars_to_mathml, part) for i, part in enumerate(parts))
+        parts = CODE_ELEMENT.split(html)  # text, code and the name of the element of the code alternate
+        converted = [DOLLARS.sub(_dollars_to_mathml, text) for text in parts[::3]]
+        html = "".join(part for pair in zip_longest(converted, parts[1::3], fillvalue="") for part in pair)
     return ARITHMATEX.sub(lambda match: _to_mathml(match[1], match[2]), html)
 
 

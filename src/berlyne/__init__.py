@@ -21,7 +21,7 @@ from berlyne.strategies.own_methods import method
 from berlyne.strategies.registry import STRATEGIES, Strategy
 from berlyne.strategies.registry import get_strategy as strategy
 from berlyne.strategies.utilities import TWO_NOVELTIES, UTILITIES, parameter_gain, peig, pig, plc, pmc
-from berlyne.watch import watch
+from berlyne.watch import read_runs, watch
 from berlyne.worlds import (
     World,
     deep_sea,
@@ -130,6 +130,7 @@ __all__ = [
     "pig",
     "plc",
     "pmc",
+    "read_runs",
     "replay",
     "river_swim",
     "storck",

@@ -55,8 +55,19 @@ def runs() -> dict[str, list[berlyne.Run]]:
         "dense": some_runs(berlyne.dense_world(7), ("PIG(VI)", "PIG(VI+)", "LTA", "Unembodied"), 300),
         "1-2-3": some_runs(berlyne.one_two_three_world(7), ("PIG(VI)", "PMC(greedy)"), 300),
         "house": some_runs(house, ("PIG(VI)", "Random"), 60),
+        "lake": some_runs(_fixed(berlyne.from_gymnasium("FrozenLake-v1")), ("PIG(VI)", "Random"), 120),
+        "cliff": some_runs(_fixed(berlyne.from_gymnasium("CliffWalking-v1")), ("PIG(VI)", "Random"), 120),
+        "rooms": some_runs(berlyne.four_rooms(alpha=0.01), ("PIG(VI)", "Random"), 60),
+        "tv": some_runs(berlyne.noisy_tv(alpha=0.05), ("PIG(VI)", "Random"), 120),
+        "arms": some_runs(berlyne.n_arms(12, alpha=0.1), ("PIG(VI)", "LTA"), 60),
         "ends": _episodes(),
     }
+
+
+def _fixed(world: berlyne.World) -> berlyne.World:
+    """Return a world whose prior is a Dirichlet distribution with a fixed concentration."""
+    n = world.n_states
+    return world.with_prior(berlyne.Dirichlet(1 / n, n_states=n, n_actions=world.n_actions))
 
 
 def _episodes() -> list[berlyne.Run]:

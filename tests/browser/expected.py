@@ -61,8 +61,15 @@ def brief(x: float) -> str:
     digits = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
     if size >= 1000:
         return f"{x:,.0f}".replace("-", "\N{MINUS SIGN}")
-    text = f"{x:.{digits}f}" if size >= 0.001 else f"{x:.0e}".replace("e-0", "e-")
-    return text.replace("-", "\N{MINUS SIGN}")
+    if size < 0.001:
+        return "less than 0.001" if x > 0 else "between \N{MINUS SIGN}0.001 and 0"
+    return f"{x:.{digits}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def number(text: str) -> float:
+    """A number that the page wrote; the middle of its range if it is given in words."""
+    words = {"less than 0.001": 0.0005, "between \N{MINUS SIGN}0.001 and 0": -0.0005}
+    return words[text] if text in words else float(text.replace("\N{MINUS SIGN}", "-").replace(",", ""))
 
 
 def mulberry32(seed: int) -> Any:

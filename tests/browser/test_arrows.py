@@ -14,7 +14,7 @@ from browser.conftest import settle
 
 ARROWS = "() => berlyne.panels[0].map.arrows.map(({ s, sNext, p, head, path }) => ({ s, sNext, p, head, path }))"
 INK = """(points) => {
-  const { background, ratio } = berlyne.panels[0].map, context = background.getContext("2d");
+  const { context, ratio } = berlyne.panels[0].map;
   const corner = (c) => Math.round(c * ratio) - 1;
   return points.map(([x, y]) => Math.max(...context.getImageData(corner(x), corner(y), 3, 3).data));
 }"""
@@ -32,6 +32,9 @@ def shown(browser: Browser, folder: Path, world: berlyne.World) -> Page:
     page = browser.new_page(viewport={"width": 1440, "height": 900})
     page.goto(berlyne.explore(world, "Random", n_steps=12, seed=0).watch(folder / "graph.html").as_uri())
     settle(page)
+    if not page.locator("#arrows").is_hidden():
+        page.get_by_text("True", exact=True).click()
+        settle(page)
     return page
 
 
@@ -145,8 +148,10 @@ def test_only_the_likeliest_transitions_are_drawn_if_there_are_many(
         likeliest = np.argsort(most[s])[-each:] if each else range(n_states)
         loops = {s} if most[s, s] < 0.25 else set()  # faint ones are left out where it is crowded
         assert {one["sNext"] for one in arrows if one["s"] == s} - loops == set(likeliest) - loops
-    note = f"Arrows show the {each} most probable transitions from each state."
-    assert page.locator(".thinned").all_inner_texts() == ([note] if each else [])
+    note = (
+        f"Arrows: the {each} most probable true transitions from each state." if each else "Arrows: true transitions."
+    )
+    assert page.locator(".thinned").all_inner_texts() == [note]
     page.close()
 
 
@@ -179,7 +184,8 @@ def test_many_outcomes_have_whole_names_and_one_base_line(
 
 
 def test_every_state_has_its_name_in_little_space(browser: Browser, tmp_path: Path) -> None:
-    names = [*(f"room {s}" for s in range(21)), "unbelievably", "a long name", "Wirtschaftskeller und so fort"]
+    twins = ["Wirtschaftskeller 1", "Wirtschaftskeller 2"]
+    names = [*(f"room {s}" for s in range(21)), "a long name", *twins]
     theta = np.random.default_rng(0).dirichlet(np.ones(24), size=(1, 24))
     world = berlyne.World(theta, berlyne.Dirichlet(1.0, n_states=24, n_actions=1), states=names)
     page = browser.new_page(viewport={"width": 1440, "height": 900})
@@ -189,7 +195,11 @@ def test_every_state_has_its_name_in_little_space(browser: Browser, tmp_path: Pa
     wide = 1.8 * page.evaluate("() => berlyne.panels[0].map.radius")
     fitting_names = {text for text, width in page.evaluate("() => said") if width <= wide}
     assert {*names[:21], "a long", "name"} <= fitting_names
-    cut = [text for text in fitting_names if text.endswith("…")]
-    assert len(cut) == 2 and all(any(name.startswith(text[:-1]) for name in names[21:]) for text in cut)
-    assert min(map(len, cut)) > 4
+    cut = sorted(text for text in fitting_names if "…" in text)
+    assert len(cut) == 2 and min(map(len, cut)) > 4  # told apart by their ends
+    for text, name in zip(cut, twins, strict=True):
+        begin, end = text.split("…")
+        assert name.startswith(begin) and name.endswith(end) and begin and end
+    titles = [page.locator(f".states button[data-s='{s}']").get_attribute("title") for s in (22, 23)]
+    assert titles == twins  # the full text on hover
     page.close()

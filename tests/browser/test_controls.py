@@ -35,8 +35,9 @@ def test_playing_moves_the_agent_and_pausing_stops_it(opened: Open, runs: Runs) 
     assert t >= 40
     x, y = agent(page)
     line, column = divmod(int(runs["maze"][0].states[t]), 6)
-    unit = page.evaluate("() => berlyne.panels[0].map.unit")
-    assert (x, y) == pytest.approx((4 + (column + 0.5) * unit, 4 + (line + 0.5) * unit), abs=0.01)
+    unit, width = page.evaluate("() => [berlyne.panels[0].map.unit, berlyne.panels[0].map.width]")
+    left = (width - 6 * unit) / 2  # in the middle of the panel
+    assert (x, y) == pytest.approx((left + (column + 0.5) * unit, 4 + (line + 0.5) * unit), abs=0.01)
     page.wait_for_timeout(150)
     assert time(page) == t
 

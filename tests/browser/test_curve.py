@@ -53,7 +53,7 @@ def test_the_curve_leaves_space_for_longer_numbers(browser: Browser, tmp_path: P
       const { curve } = berlyne.panels[0];
       const line = { curve: [bits, 0], nSteps: 1, colour: "black", dash: [], own: true };
       written.length = 0;
-      curve.draw({ lines: [line], axisMax: { bits, steps: 1 }, t: 0, level: null, key: bits });
+      curve.draw({ lines: [line], axes: { bits: [0, bits], steps: [0, 1] }, t: 0, level: null, key: bits });
       return [curve.toPixels(0, 0)[0], Math.min(...written.map(([, x]) => x))];
     }"""
     (few, in_sight), (many, still), repeated = (page.evaluate(left, bits) for bits in (100.0, 12_345_678.0, 100.0))

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from playwright.sync_api import Browser, Page
 
 import berlyne
+from berlyne.figures.style import look
 from browser.conftest import scrub, settle
-from browser.expected import brief, colour, explorer_at, missing_of_rows, model_at, visits
+from browser.expected import brief, colour, explorer_at, missing_of_rows, model_at, number, visits
 
 Open = Callable[..., Page]
 Runs = dict[str, list[berlyne.Run]]
@@ -62,10 +64,8 @@ def test_scrubbing_shows_the_state_the_missing_information_and_the_shades_of_tha
                 shown = pixel(page, i, x - 0.74 * reach, y + 0.3 * reach)  # beside wedges and labels
                 right += bool(np.abs(shown - colour(expected[s] / top, ramp)).max() <= 3.0)
             assert right >= 0.85 * len(away), (t, i)  # the trail may lie over some
-            assert np.abs(pixel(page, i, *_on_agent(page, i)) - AGENTS[i]).max() <= 3.0
-
-
-AGENTS = np.array([[0xC2, 0x41, 0x0C], [0x0B, 0x6B, 0xCB], [0x8A, 0x2B, 0xB8], [0x4A, 0x7A, 0x0A]])
+            own = np.multiply(to_rgb(look(run.strategy.name).colour), 255)  # as in figures
+            assert np.abs(pixel(page, i, *_on_agent(page, i)) - own).max() <= 3.0
 
 
 def _on_agent(page: Page, panel: int) -> tuple[float, float]:
@@ -80,10 +80,11 @@ def test_a_room_is_drawn_where_it_lies_with_its_walls(opened: Open, runs: Runs) 
     maze = runs["maze"][0].world.geometry
     assert maze is not None
     wall = np.array([0x23, 0x25, 0x2C])
+    left = page.evaluate("() => (berlyne.panels[0].map.width - 6 * berlyne.panels[0].map.unit) / 2")
     for s in range(36):
         line, column = divmod(s, 6)
         x, y, reach = place_of(page, 0, s)
-        assert (x, y) == pytest.approx((4 + (2 * column + 1) * reach, 4 + (2 * line + 1) * reach), abs=0.6)
+        assert (x, y) == pytest.approx((left + (2 * column + 1) * reach, 4 + (2 * line + 1) * reach), abs=0.6)
         sides = {0: (x - 0.6 * reach, y - reach), 1: (x - 0.6 * reach, y + reach)}
         sides |= {2: (x - reach, y - 0.6 * reach), 3: (x + reach, y - 0.6 * reach)}
         for d, (px, py) in sides.items():
@@ -141,12 +142,9 @@ def shown_outcomes(page: Page, panel: int, a: int) -> dict[str, tuple[float, flo
     chart = page.locator(".details").nth(panel).locator(f"[data-a='{a}'] .bars")
     shown = {}
     for part in (chart.get_attribute("aria-label") or "").split("; "):
-        match = re.fullmatch(r"to (?:room|state) (\S+): (\S+) true, (\S+) estimated", part)
+        match = re.fullmatch(r"to (?:room|state) (\S+): (.+) true, (.+) estimated", part)
         assert match, part
-        shown[match[1]] = (
-            float(match[2].replace("\N{MINUS SIGN}", "-")),
-            float(match[3].replace("\N{MINUS SIGN}", "-")),
-        )
+        shown[match[1]] = number(match[2]), number(match[3])
     return shown
 
 
@@ -191,8 +189,8 @@ def described(page: Page) -> list[tuple[dict[str, tuple[float, ...]], str]]:
         label_parts = (chart.get_attribute("aria-label") or "").split("; ") if chart.count() else []
         each = {}
         for part in label_parts:
-            if match := re.fullmatch(r"to state (\S+): (?:(\S+) true, )?(\S+) estimated", part):
-                each[match[1]] = tuple(float(p.replace("\N{MINUS SIGN}", "-")) for p in match.groups()[1:] if p)
+            if match := re.fullmatch(r"to state (\S+): (?:(.+) true, )?(.+) estimated", part):
+                each[match[1]] = tuple(number(p) for p in match.groups()[1:] if p)
         rest = block.locator(".more").all_inner_texts()
         assert rest == label_parts[len(each) :] or not label_parts
         rows.append((each, rest[0] if rest else ""))
@@ -212,17 +210,17 @@ def test_the_most_different_outcomes_are_shown_and_the_others_summarised(browser
     few, even, many = described(page)
     assert few == (
         {"7": (0.75, 0.01), "90": (0.25, 0.01)},
-        "98 more outcomes, each with probability 0 true, 0.010 estimated",
+        "98 more outcomes, each 0 true, 0.010 estimated",
     )
-    assert even == ({}, "all 100 outcomes, each with probability 0.010 true, 0.010 estimated")
+    assert even == ({}, "all 100 outcomes, each 0.010 true, 0.010 estimated")
     assert set(many[0]) == {str(s) for s in range(89, 99)}
-    assert many[1] == "90 more outcomes, each with probability at most 0.018 true, 0.010 estimated"
+    assert many[1] == "90 more outcomes, each at most 0.018 true, 0.010 estimated"
     for names in page.locator(".bars").all():
         boxes = [box for box in (label.bounding_box() for label in names.locator(".to").all()) if box]
         assert all(one["x"] + one["width"] <= other["x"] + 0.5 for one, other in pairwise(boxes))
     page.get_by_role("button", name="Take over").click()
     settle(page)
-    assert described(page) == [({}, "all 100 outcomes, each with probability 0.010 estimated")] * 3
+    assert described(page) == [({}, "all 100 outcomes, each 0.010 estimated")] * 3
     page.close()
 
 

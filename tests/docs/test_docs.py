@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\(([^)#]+)")
 MADE = {"verdicts.md", "contributing.md", "changelog.md", "command-line.md"}
+MADE |= {"maze.html", "one-two-three.html", "frozen-lake.html"}
 """Pages that the site's build makes."""
 
 python_blocks, run_page, saved_pictures = build.python_blocks, build.run_page, build.saved_pictures

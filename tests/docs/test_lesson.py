@@ -57,6 +57,13 @@ def test_every_answer_is_right_and_every_exercise_is_open(run):
     assert answers_printed == ["right"] * N_CHECKS
 
 
+def test_the_lesson_shows_pages_inline(run):
+    cells = [cell for cell in code_cells(run, answers=False) if "berlyne.watch(" in cell.source]
+    shown = [out["data"]["text/html"] for cell in cells for out in cell.outputs if "text/html" in out.get("data", {})]
+    assert len(cells) == len(shown) == 2
+    assert all(html.startswith("<iframe ") and ' srcdoc="&lt;!doctype html&gt;' in html for html in shown)
+
+
 def test_the_answers_come_last_and_there_are_as_many_as_exercises(lesson):
     texts = [cell.source for cell in lesson.cells if cell.cell_type == "markdown"]
     end = next(i for i, text in enumerate(texts) if "# Answers" in text)

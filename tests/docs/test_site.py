@@ -163,6 +163,23 @@ def test_equations_of_notebooks_become_mathml_but_code_stays():
     assert "<pre>a = '$b$'</pre>" in html
 
 
+def test_a_page_within_a_notebook_is_not_taken_for_equations():
+    frame = '<iframe srcdoc="${t} &lt;pre&gt; $x$ &lt;/pre&gt; `${s}`"></iframe>'
+    html = build.on_page_content(f"<p>$a$</p>{frame}<p>$b$</p><code>$c$</code> $d$", page("a.ipynb"))
+    assert html.count("<math") == 3 and frame in html and "<code>$c$</code>" in html
+    assert [html.index(part) for part in (">a<", frame, ">b<", "$c$", ">d<")] == sorted(
+        html.index(part) for part in (">a<", frame, ">b<", "$c$", ">d<")
+    )
+
+
+def test_live_pages_are_made_and_each_is_shown():
+    text = (ROOT / "docs" / "live.md").read_text(encoding="utf-8")
+    made = build.live_pages()
+    assert [f"live/{name}" for name in made] == re.findall(r'<iframe class="live" title="[^"]+" src="([^"]+)"', text)
+    for name, title in (("maze", "Maze"), ("one-two-three", "1-2-3 World"), ("frozen-lake", "FrozenLake-v1")):
+        assert f"<title>{title}: PIG(VI) and Random</title>" in made[f"{name}.html"]
+
+
 def as_html(text):
     """A page as the site shows it, with the extensions of mkdocs.yml."""
     config = load_config(str(ROOT / "mkdocs.yml"))

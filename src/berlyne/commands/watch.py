@@ -42,6 +42,10 @@ STEPS = 1000
     help="Use the prior Dirichlet(NUMBER) over all states, for a benchmark or a file without a prior; by default 1/N. "
     "With ml, the concentration is learned.",
 )  # fmt: skip
+@click.option(
+    "--note", "notes", type=(click.IntRange(min=0), str), multiple=True, metavar="STEP TEXT",
+    help="Show TEXT from STEP on, until the next note; can be repeated.",
+)  # fmt: skip
 @click.option("--world", metavar="ID", help="World of stored results, such as maze/017.")
 @IMPORT
 @click.option(
@@ -56,6 +60,7 @@ def watch(
     steps: int | None,
     seed: int | None,
     alpha: float | Literal["ml"] | None,
+    notes: tuple[tuple[int, str], ...],
     world: str | None,
     imports: tuple[str, ...],
     output: Path | None,
@@ -86,7 +91,7 @@ def watch(
         runs = [berlyne.explore(explored, name, n_steps=steps or n_steps, seed=seed) for name in names]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        _print(f"Wrote {berlyne.watch(runs, output)}")
+        _print(f"Wrote {berlyne.watch(runs, output, notes=dict(notes))}")
     for warning in caught:
         _print(f"Note: {warning.message}")
     if left_out:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -447,7 +448,13 @@ class Run(HtmlReprMixin, FrozenArrays):
         film: FuncAnimation = figures_package().animate_run(self, **options)
         return film
 
-    def watch(self, path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None) -> Path:
+    def watch(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        open_browser: bool | None = None,
+        notes: Mapping[int, str] | None = None,
+    ) -> Path:
         """Write a web page that replays the run; see `berlyne.watch`, which shows several runs.
 
         The page compares beliefs with the truth, so `world` must be known.
@@ -457,14 +464,16 @@ class Run(HtmlReprMixin, FrozenArrays):
         path : path-like, optional
             File to write; by default a temporary file.
         open_browser : bool, optional
-            Whether to open the page; by default only if no path is given.
+            Whether to open the page; by default only if no path is given, and not in a notebook.
+        notes : mapping of int to str, optional
+            Texts by the step from which they are shown.
 
         Returns
         -------
         Path
-            The file.
+            The file, which notebooks show inline.
         """
-        page: Path = watch_package().watch(self, path, open_browser=open_browser)
+        page: Path = watch_package().watch(self, path, open_browser=open_browser, notes=notes)
         return page
 
 

@@ -31,6 +31,7 @@ from berlyne.figures.maps import draw_explorer, draw_model, draw_world
 from berlyne.figures.maze import draw_maze, draw_maze_and_rows, shade_rooms
 from berlyne.figures.maze import example_rows as telling_rows
 from berlyne.figures.path import draw_path
+from berlyne.figures.person_runs import draw_person_runs
 from berlyne.figures.prediction import draw_prediction
 from berlyne.figures.ranks import draw_ranks, draw_ranks_by_time
 from berlyne.figures.sensitivity import draw_sensitivity
@@ -59,6 +60,7 @@ __all__ = [
     "draw_model",
     "draw_path",
     "draw_performance_profiles",
+    "draw_person_runs",
     "draw_prediction",
     "draw_predictive",
     "draw_profile",

@@ -14,10 +14,10 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from berlyne.appearance import distinct_looks
 from berlyne.figures.curves import BAND_ALPHA, MAX_COLUMNS, draw_bound, mean_and_error
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.legends import legend_below
-from berlyne.figures.palette import distinct_looks
 from berlyne.figures.style import BOUND_LINE, RC, WIDTH, disable_math, format_log_axis, panels, thinned
 from berlyne.stats import Interval
 from berlyne.validation import FloatArray

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from berlyne.appearance import distinct_looks
 from berlyne.figures.card_pictures import curve_picture, dots_picture, map_picture
 from berlyne.figures.map_layout import map_of, map_of_model
-from berlyne.figures.palette import distinct_looks
 from berlyne.figures.state_quantities import explorer_quantity, model_quantity
 from berlyne.figures.style import look
 from berlyne.models.internal_model import InternalModel

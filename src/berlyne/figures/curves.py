@@ -15,9 +15,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
+from berlyne.appearance import distinct_looks
 from berlyne.figures.figure_data import Drawing
 from berlyne.figures.legends import legend_below
-from berlyne.figures.palette import distinct_looks
 from berlyne.figures.style import (
     BELOW_BOUND,
     BOUND_LINE,

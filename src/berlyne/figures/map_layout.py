@@ -21,7 +21,7 @@ from berlyne.labels import Labels
 from berlyne.models.internal_model import InternalModel
 from berlyne.validation import FloatArray, IntArray
 from berlyne.worlds import Geometry, World, places
-from berlyne.worlds.layout import MAX_LAYOUT_STATES
+from berlyne.worlds.layout import MAX_LAYOUT_STATES, is_grid
 
 MAX_NODES = MAX_LAYOUT_STATES
 """Largest number of states that are drawn as a graph."""
@@ -29,8 +29,6 @@ MAX_MEAN_ARROWS = 10
 """If the states of a graph have more transitions than this on average, only the likeliest of each state are drawn."""
 FEW_ARROWS = 160
 """Approximate number of arrows that are drawn in that case; each state has at least two."""
-MIN_LOCAL_SHARE = 0.85
-"""Squares are drawn if at least this share of all transitions leads to a neighbouring square."""
 Kind = Literal["maze", "grid", "graph", "matrix"]
 MAX_LABEL_LENGTH = 12
 """Largest number of characters of a label in a picture."""
@@ -157,7 +155,7 @@ def map_of(world: World, action: Any = None) -> Map:
         starts = []
     labels = world.state_labels, world.action_labels
     positions, (s, s_next, _) = places(world), (begin, end, p) if a is None else _merged(world, None)
-    kind = _kind(world, positions, s, s_next)
+    kind = _kind(world)
     connected = set(zip(s.tolist(), s_next.tolist(), strict=True)) if kind == "grid" else set()
     return Map(kind, positions, *labels, begin, end, p, starts, world.terminal.tolist(), world.geometry, connected)
 
@@ -211,21 +209,12 @@ def _largest(keys: IntArray, p: FloatArray, n: int) -> tuple[IntArray, IntArray,
     return (*np.divmod(distinct, n), largest)
 
 
-def _kind(world: World, positions: FloatArray, begin: IntArray, end: IntArray) -> Kind:
+def _kind(world: World) -> Kind:
     if world.geometry is not None:
         return "maze"
-    if world.positions is not None and _is_lattice(positions):
-        moves = begin != end
-        local = np.abs(positions[begin[moves]] - positions[end[moves]]).sum(axis=1) < 1.01
-        if len(local) and local.mean() >= MIN_LOCAL_SHARE:
-            return "grid"
+    if is_grid(world):
+        return "grid"
     return "graph" if world.n_states <= MAX_NODES else "matrix"
-
-
-def _is_lattice(positions: FloatArray) -> bool:
-    """Return whether states lie in rows and columns at distance 1, with at least two of both."""
-    steps = positions - positions.min(axis=0)
-    return bool(np.all(np.abs(steps - np.round(steps)) < 1e-6) and np.all(np.ptp(positions, axis=0) > 0.5))
 
 
 def prepare_axes(ax: Axes | None, world_map: Map, bar: bool = False) -> Axes:

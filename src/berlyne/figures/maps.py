@@ -29,14 +29,12 @@ from berlyne.figures.style import AGENT, BLUE, RC, SHADES
 from berlyne.labels import DiscoveredLabels
 from berlyne.models.internal_model import InternalModel, match_actions, match_states
 from berlyne.validation import FloatArray, check_flag
+from berlyne.worlds.layout import DIRECTIONS
 from berlyne.worlds.world import World, check_world
 
 if TYPE_CHECKING:
     from berlyne.exploration.explorer import Explorer
 
-DIRECTIONS = {"up": (0, -1), "north": (0, -1), "right": (1, 0), "east": (1, 0)}
-DIRECTIONS |= {"down": (0, 1), "south": (0, 1), "left": (-1, 0), "west": (-1, 0)}
-"""Action labels that name a direction; the part of a square that belongs to the action lies on that side."""
 MAX_SLICES = 8
 """Nodes are divided into slices, one for each action, if there are at most this many actions."""
 MIN_LABELLED_SIZE = 17.0

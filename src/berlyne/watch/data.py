@@ -7,35 +7,59 @@ value is stored once, and an unsigned integer refers to it.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from berlyne.appearance import AGENT, BLUE, SHADE_STOPS, Look, dark_twin, distinct_looks
 from berlyne.exploration.run import Run
 from berlyne.priors import Dirichlet, OneTwoThree, Prior
 from berlyne.strategies.utilities import UTILITIES
 from berlyne.validation import IndexArray, IntArray
 from berlyne.watch.beliefs import Events, belief_events, displayed_utility, known_world
-from berlyne.watch.methods import describe_method
-from berlyne.worlds.layout import MAX_LAYOUT_STATES, places
+from berlyne.watch.explain import explain_strategy
+from berlyne.watch.methods import describe_method, describe_planning
+from berlyne.worlds.layout import MAX_LAYOUT_STATES, action_directions, grid_passages, is_grid, places
 from berlyne.worlds.world import World
 
 MAX_RUNS = 4
 """Largest number of runs side by side."""
 TYPES = {"u1": "Uint8Array", "u2": "Uint16Array", "u4": "Uint32Array", "i4": "Int32Array", "f8": "Float64Array"}
 """JavaScript types of arrays, by NumPy type code."""
-FORMAT = 1
+FORMAT = 2
 
 
-def page_data(runs: Sequence[Run], seed: int = 0) -> dict[str, Any]:
-    """Return the contents of a page of runs in one world; `seed` is for the steps of a person who takes over."""
+def page_data(runs: Sequence[Run], seed: int = 0, notes: Mapping[int, str] | None = None) -> dict[str, Any]:
+    """Return the contents of a page of runs in one world.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        One to four runs in the same world.
+    seed : int
+        Seed for the steps of a person who takes over.
+    notes : mapping of int to str, optional
+        Texts by the step from which they are shown.
+
+    Returns
+    -------
+    dict
+        Plain values, which can be written as JSON.
+    """
     checked = check_runs(runs)
     return {
         "format": FORMAT,
         "seed": int(seed),
+        "notes": check_notes(notes, max(run.n_steps for run in checked)),
+        "appearance": {
+            "shades": {theme: list(stops) for theme, stops in SHADE_STOPS.items()},
+            "transporter": _both_themes(BLUE),
+            "you": _both_themes(AGENT),
+        },
         "world": _world(known_world(checked[0])),
-        "runs": [_run(run, name) for run, name in zip(checked, _distinct_names(checked), strict=True)],
+        "runs": [_run(run, look) for run, look in zip(checked, _looks(checked), strict=True)],
     }
 
 
@@ -61,6 +85,22 @@ def check_runs(runs: Any) -> list[Run]:
                 f"{listed[0].strategy} and {run.strategy} explored different worlds; a page shows runs in one world"
             )
     return listed
+
+
+def check_notes(notes: Any, n_steps: int) -> list[list[Any]]:
+    """Return pairs of a step and a text in the order of time; raise a `ValueError` if one is invalid."""
+    if notes is None:
+        return []
+    if not isinstance(notes, Mapping):
+        raise ValueError(
+            f"notes is {notes!r:.60}; it must be a mapping from steps to texts, such as {{0: 'Guess first.'}}"
+        )
+    for step, text in notes.items():
+        if not isinstance(step, int | np.integer) or isinstance(step, bool) or not 0 <= step <= n_steps:
+            raise ValueError(f"notes has the step {step!r}; it must be a whole number from 0 to {n_steps}")
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError(f"the note of step {step} is {text!r:.60}; it must be a text")
+    return [[int(step), notes[step]] for step in sorted(notes)]
 
 
 def _same_world(world: World, other: World) -> bool:
@@ -90,14 +130,14 @@ def _world(world: World) -> dict[str, Any]:
     by_layout = world.positions is None and world.n_states <= MAX_LAYOUT_STATES
     maze = None
     if geometry is not None:
-        maze = {
-            "side": geometry.side,
-            "base": geometry.base,
-            "passages": encode_array(geometry.passages, "u1"),
-            "transporters": encode_array(geometry.transporters, "u1"),
-        }
+        maze = {"base": geometry.base, "transporters": encode_array(geometry.transporters, "u1")}
+    kind = "maze" if geometry is not None else "grid" if is_grid(world) else "graph"
+    passages = None
+    if kind != "graph":
+        passages = encode_array(grid_passages(world) if geometry is None else geometry.passages, "u1")
     return {
         "name": str(world.name),
+        "fingerprint": world_fingerprint(world),
         "n_states": world.n_states,
         "n_actions": world.n_actions,
         "states": _texts(world.states),
@@ -113,13 +153,31 @@ def _world(world: World) -> dict[str, Any]:
         "indptr": encode_unsigned(world.rows.indptr),
         "indices": encode_unsigned(world.rows.indices),
         "theta": encode_array(world.rows.data),
+        "kind": kind,
         "maze": maze,
+        "passages": passages,
+        "directions": action_directions(world),
+        "marks": [[s, mark] for s, mark in world.marks.items()],
     }
 
 
+def world_fingerprint(world: World) -> str:
+    """Return a short text that is the same for worlds with the same transitions and labels."""
+    digest = hashlib.sha256()
+    for array in (world.rows.indptr, world.rows.indices):
+        digest.update(np.asarray(array, dtype="<i8").tobytes())
+    digest.update(np.asarray(world.rows.data, dtype="<f8").tobytes())
+    digest.update(repr((_texts(world.states), _texts(world.actions))).encode("utf-8"))
+    return digest.hexdigest()[:16]
+
+
 def _texts(labels: Sequence[Any]) -> list[str]:
-    """Return labels as text; without labels, numbers from 0."""
-    return [str(label) for label in labels]
+    """Return labels as text, such as "tv 3" for ("tv", 3) and "2, 7" for (2, 7); without labels, numbers from 0."""
+    return [_tuple_text(label) if isinstance(label, tuple) else str(label) for label in labels]
+
+
+def _tuple_text(label: tuple[Any, ...]) -> str:
+    return (" " if any(isinstance(part, str) for part in label) else ", ").join(map(str, label))
 
 
 def _action_names(world: World) -> list[str]:
@@ -135,14 +193,27 @@ def _distinct_names(runs: list[Run]) -> list[str]:
     return [f"{n}, {names[: i + 1].count(n)}" if names.count(n) > 1 else n for i, n in enumerate(names)]
 
 
-def _run(run: Run, name: str) -> dict[str, Any]:
+def _looks(runs: list[Run]) -> list[Look]:
+    """Return the looks of runs, as in figures; their names are distinct, too."""
+    return list(distinct_looks(_distinct_names(runs)).values())
+
+
+def _both_themes(colour: str) -> dict[str, str]:
+    """Return a colour for light and for dark screens."""
+    return {"light": colour, "dark": dark_twin(colour)}
+
+
+def _run(run: Run, look: Look) -> dict[str, Any]:
     events = belief_events(run)
     method = {
         name: encode_array(value) if isinstance(value, np.ndarray) else value
         for name, value in describe_method(run).items()
     }
     return {
-        "name": name,
+        "name": look.name,
+        "about": explain_strategy(run.strategy),
+        "colour": _both_themes(look.colour),
+        "dash": [] if isinstance(look.line, str) else list(look.line[1]),
         "n_steps": run.n_steps,
         "states": encode_unsigned(run.states),
         "actions": encode_unsigned(run.actions),
@@ -151,6 +222,7 @@ def _run(run: Run, name: str) -> dict[str, Any]:
         "relocates": run.strategy.relocates,
         "utility": _utility(run),
         "method": method,
+        "planning": describe_planning(run),
         "belief": _belief(run.prior),
         **_packed_events(events, known_world(run)),
     }

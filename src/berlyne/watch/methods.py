@@ -48,8 +48,6 @@ def describe_method(run: Run) -> dict[str, Any]:
         `kind` is one of
 
         - "plan", with `steps_back`, `gamma`, `after_end`, and `truth`, which is true if it plans with the true world;
-          `ends` lists triples of a time, a state, and whether it is terminal from then on; `starts` lists triples of a
-          time, a state in which episodes begin, and its weight;
         - "utility", "taken", "visits" or "same";
         - "learned", with Q-learning's `first` table (M N,) by rows, and the new `entries` (T,), one for each step;
         - "here", with `values` (T + 1, M) in the state at each time;
@@ -61,17 +59,34 @@ def describe_method(run: Run) -> dict[str, Any]:
         return {"kind": SIMPLE_METHODS[kind]}
     plans = kind is ValueIteration or (true_model and type(method.inner) is ValueIteration)
     plans = plans and not getattr(method, "keeps_plans", False)  # a kept plan depends on when it was made
-    is_cut = run.explorer is None and known_world(run).horizon is not None  # plans depend on the steps that are left
-    if plans and not is_cut and not _discovers_states(run):  # the page has no cell for undiscovered states
+    if plans and _page_can_plan(run):
         plan = method.inner if true_model else method
         settings = {"steps_back": plan.steps_back, "gamma": float(plan.gamma), "after_end": plan.after_end}
-        return {"kind": "plan", **settings, "truth": true_model, "ends": _ends(run), "starts": _starts(run)}
+        return {"kind": "plan", **settings, "truth": true_model}
     if kind is QLearning and not _discovers_states(run):
         first, entries = _q_learning_entries(run)
         return {"kind": "learned", "first": first, "entries": entries}
     if not has_values(method):
         return {"kind": "unknown"}
     return {"kind": "here", "values": _values_along_path(run)}
+
+
+def describe_planning(run: Run) -> dict[str, Any] | None:
+    """Return the data that a page needs to plan for a run with any number of steps; None if it cannot.
+
+    Returns
+    -------
+    dict or None
+        `ends` lists triples of a time, a state, and whether it is terminal from then on; `starts` lists triples of a
+        time, a state in which episodes begin, and its weight.
+    """
+    return {"ends": _ends(run), "starts": _starts(run)} if _page_can_plan(run) else None
+
+
+def _page_can_plan(run: Run) -> bool:
+    """Return whether plans depend on nothing but beliefs and utilities, so that the page can compute them."""
+    is_cut = run.explorer is None and known_world(run).horizon is not None  # plans depend on the steps that are left
+    return not is_cut and not _discovers_states(run)  # the page has no cell for undiscovered states
 
 
 def _discovers_states(run: Run) -> bool:

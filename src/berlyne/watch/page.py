@@ -7,7 +7,7 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -15,9 +15,11 @@ from pathlib import Path
 from berlyne.exploration.run import Run
 from berlyne.serialization import atomic_write
 from berlyne.watch.data import check_runs, page_data
+from berlyne.watch.inline import WatchPage, in_notebook
 
 MODULES = (
-    "data", "plan", "belief", "colour", "edges", "map", "curve", "details", "panel", "controls", "takeover", "main",
+    "numbers", "data", "belief", "person", "plan", "whatif", "colour", "edges", "labels", "rooms", "map", "curve",
+    "details", "panel", "controls", "help", "record", "takeover", "address", "notes", "main",
 )  # fmt: skip
 """JavaScript modules of the page, each after its imports."""
 WARNING_SIZE = 3_000_000
@@ -30,9 +32,15 @@ _EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
 def watch(
-    runs: Run | Iterable[Run], path: str | os.PathLike[str] | None = None, *, open_browser: bool | None = None
-) -> Path:
+    runs: Run | Iterable[Run],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    open_browser: bool | None = None,
+    notes: Mapping[int, str] | None = None,
+) -> WatchPage:
     """Write a page that replays one to four runs in the same world, side by side.
+
+    A notebook shows the page inline, if the call is the last line of a cell.
 
     Parameters
     ----------
@@ -41,19 +49,23 @@ def watch(
     path : str or PathLike, optional
         File to write, with a name that ends in .html, in an existing directory; by default a temporary file.
     open_browser : bool, optional
-        Whether to open the page in a browser; by default only if no path is given.
+        Whether to open the page in a browser; by default only if no path is given, and not in a notebook.
+    notes : mapping of int to str, optional
+        Texts by step, such as `{0: "Guess first.", 420: "Why does it go back?"}`. Each is shown from its step on, until
+        the next one.
 
     Returns
     -------
-    Path
-        Path of the page. It is one file that needs no other. Pages above 3 MB give a warning with their size.
+    WatchPage
+        Path of the page, which notebooks show inline. It is one file that needs no other. Pages above 3 MB give a
+        warning with their size.
     """
     if path is not None:
         path = check_page_path(path)
-    page = render_page(runs).encode("utf-8")
+    page = render_page(runs, notes=notes).encode("utf-8")
     if len(page) > WARNING_SIZE:
         warnings.warn(size_warning(len(page)), stacklevel=2)
-    show = path is None if open_browser is None else open_browser
+    show = path is None and not in_notebook() if open_browser is None else open_browser
     if path is None:
         path = Path(tempfile.gettempdir(), f"berlyne-{os.urandom(8).hex()}.html")
     atomic_write(path, page)
@@ -61,7 +73,7 @@ def watch(
         import webbrowser  # imported here to keep `import berlyne` fast
 
         webbrowser.open(Path(path).resolve().as_uri())
-    return Path(path)
+    return WatchPage(path)
 
 
 def size_warning(size: int) -> str:
@@ -86,10 +98,10 @@ def check_page_path(path: object) -> Path:
     return page
 
 
-def render_page(runs: Run | Iterable[Run], seed: int = 0) -> str:
-    """Return the page as text; `seed` is for the steps of a person who takes over."""
+def render_page(runs: Run | Iterable[Run], seed: int = 0, notes: Mapping[int, str] | None = None) -> str:
+    """Return the page as text; `seed` is for the steps of a person who takes over, `notes` are texts by step."""
     checked = check_runs(runs)
-    data = page_data(checked, seed)
+    data = page_data(checked, seed, notes)
     names = " and ".join(run["name"] for run in data["runs"])
     title = escape(f"{data['world']['name']}: {names}")
     return _fill(_read_static("template.html"), {**_code(), "TITLE": title, "DATA": script_safe_json(data)})

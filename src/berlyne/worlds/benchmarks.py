@@ -252,7 +252,11 @@ def noisy_tv(length: int = 10, n_channels: int = 10, alpha: Alpha = "ml") -> Wor
     zap = [(2, corridor, corridor, 1.0), (2, channels[:, np.newaxis], channels, 1.0 / n_channels)]
     rows = _rows(3, n, [*left, *right, *zap])
     states = [*range(length), *(("tv", i) for i in range(n_channels))]
-    return _world(rows, alpha, "noisy TV", states=states, actions=["left", "right", "zap"], start=0)
+    row, column = np.divmod(np.arange(n_channels), 5)
+    screens = np.stack([2.0 * column + 0.5, 1.4 * row - 1.4 * ((n_channels - 1) // 5) - 1.8], axis=1)
+    positions = np.concatenate([_line(length), screens])  # the television above the corridor
+    actions = ["left", "right", "zap"]
+    return _world(rows, alpha, "noisy TV", states=states, actions=actions, start=0, positions=positions)
 
 
 def forked_river_swim(length: int = 5, alpha: Alpha = "ml") -> World:

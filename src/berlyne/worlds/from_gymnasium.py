@@ -65,8 +65,9 @@ def from_gymnasium(env: Any, prior: Prior | None = None, *, alpha: Alpha | None 
         raise NoTableError(f"{name} has no transition table; explore it with berlyne.explore_env{OWN_WORLDS}")
     rows, terminal = _read_table(table, np.flatnonzero(start), str(name))
     prior = prior_or_default(prior, alpha, rows.n_states, rows.n_actions)
-    names, cells = ACTIONS.get(type(inner).__name__), _cells(inner, rows.n_states)
+    names, (cells, marks) = ACTIONS.get(type(inner).__name__), _drawing(inner, rows.n_states)
     parts: dict[str, Any] = {"start": np.asarray(start), "actions": names, "terminal": terminal, "positions": cells}
+    parts["marks"] = marks
     return World(rows, prior, name=str(name), **parts)
 
 
@@ -77,17 +78,46 @@ def _with_prior(world: World, prior: Prior | None, alpha: Alpha | None) -> World
     return world.with_prior(prior_or_default(prior, alpha, world.n_states, world.n_actions))
 
 
-def _cells(inner: Any, n_states: int) -> IntArray | None:
-    """Return the column and line of every state, (N, 2), if the states are the cells of a grid; else None.
+def _drawing(inner: Any, n_states: int) -> tuple[IntArray | None, dict[int, str]]:
+    """Return the column and line of every state, (N, 2), if the states are cells of grids, else None, and marks.
 
-    FrozenLake has a drawing `desc`; CliffWalking has the number of lines and columns as `shape`. States count the cells
-    line by line. A drawing whose number of cells is not the number of states, such as that of Taxi, is ignored.
+    FrozenLake has a drawing `desc`; CliffWalking has the number of lines and columns as `shape`, and its cliff as
+    `_cliff`. States count the cells line by line. Taxi has one map of its streets for each place of the passenger and
+    each destination.
     """
-    shape = getattr(inner, "shape", None) or np.shape(getattr(inner, "desc", ()))
+    drawing = np.asarray(getattr(inner, "desc", ()))
+    if n_states == 500 and hasattr(inner, "locs") and hasattr(inner, "decode"):
+        return _taxi_maps(inner)
+    shape = getattr(inner, "shape", None) or drawing.shape
     if len(shape) != 2 or shape[0] * shape[1] != n_states:
-        return None
+        return None, {}
     line, column = np.divmod(np.arange(n_states), shape[1])
-    return np.stack([column, line], axis=1)
+    marks = {}
+    if drawing.shape == tuple(shape):
+        letters = [cell.decode() if isinstance(cell, bytes) else str(cell) for cell in drawing.ravel()]
+        marks = {s: letter for s, letter in enumerate(letters) if letter.strip() and letter != "F"}
+    cliff = np.asarray(getattr(inner, "_cliff", ()))
+    if cliff.shape == tuple(shape):
+        marks = {int(s): "C" for s in np.flatnonzero(cliff)}
+        marks |= {int(getattr(inner, "start_state_index", 0)): "S", n_states - 1: "G"}
+    return np.stack([column, line], axis=1), marks
+
+
+def _taxi_maps(inner: Any) -> tuple[IntArray, dict[int, str]]:
+    """Return the cells of Taxi: a map of 5 x 5 cells for each passenger place (column) and destination (line).
+
+    The passenger waits at P or, in the last column of maps, is in the taxi. D is the destination.
+    """
+    cells, marks = np.empty((500, 2), dtype=np.int64), {}
+    for s in range(500):
+        line, column, passenger, destination = inner.decode(s)
+        cells[s] = column + 6 * passenger, line + 6 * destination
+        place = (line, column)
+        if place == tuple(inner.locs[destination]):
+            marks[s] = "D"
+        elif passenger < len(inner.locs) and place == tuple(inner.locs[passenger]):
+            marks[s] = "P"
+    return cells, marks
 
 
 def _read_table(table: Any, starts: IntArray, name: str) -> tuple[Rows, list[int]]:

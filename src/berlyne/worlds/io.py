@@ -1,8 +1,8 @@
 """Files of worlds: `.npz` for a whole world, `.csv` and `.parquet` for its transitions (`berlyne.worlds.edge_table`).
 
-An `.npz` contains rows, labels, start, terminal states, forbidden actions, name, positions or the walls of a maze, and
-a built-in prior. It contains no code and is covered by a checksum. Every number is validated when it is read. Format 1
-had no checksum; it is not read.
+An `.npz` contains rows, labels, start, terminal states, forbidden actions, name, positions or the walls of a maze,
+marks, and a built-in prior. It contains no code and is covered by a checksum. Every number is validated when it is
+read. Format 1 had no checksum; it is not read.
 """
 
 from __future__ import annotations
@@ -60,6 +60,8 @@ def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     if isinstance(start, np.ndarray):
         arrays["start"] = start
+    if world.marks:
+        settings["marks"] = [[s, mark] for s, mark in world.marks.items()]
     if not np.all(world.allowed):
         arrays["allowed"] = world.allowed
     if world.measured != "reachable":
@@ -162,6 +164,7 @@ def deserialize_world(settings: dict[str, Any], arrays: dict[str, Any]) -> World
         terminal=[label[s] for s in settings["terminal"]],
         possible=arrays.get("allowed"),
         horizon=settings.get("horizon"),
+        marks={label[s]: mark for s, mark in settings.get("marks", ())},
     )
     return world.with_measured(settings.get("measured", "reachable"))
 

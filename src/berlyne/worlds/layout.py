@@ -31,6 +31,17 @@ N_ROUNDS = 300
 """Largest number of iterations."""
 
 
+MIN_LOCAL_SHARE = 0.85
+"""A world on a lattice is a grid if at least this share of its transitions leads to a neighbouring square."""
+MAX_MARK_LENGTH = 3
+"""Largest number of characters of a mark."""
+DIRECTIONS = {"up": (0, -1), "north": (0, -1), "right": (1, 0), "east": (1, 0)}
+DIRECTIONS |= {"down": (0, 1), "south": (0, 1), "left": (-1, 0), "west": (-1, 0)}
+"""Step to the right and down of the action labels that name a direction."""
+SIDES = ((0, -1), (0, 1), (-1, 0), (1, 0))
+"""Steps up, down, left and right, in the order of `Geometry.passages`."""
+
+
 @dataclass(frozen=True, eq=False)
 class Geometry(FrozenArrays):
     """Rooms, walls and transporters of a maze. Room s lies in line `s // side`, column `s % side`.
@@ -83,6 +94,67 @@ def places(world: World) -> FloatArray:
         positions.flags.writeable = False
         _POSITIONS[world] = positions
     return _POSITIONS[world]
+
+
+def is_grid(world: World) -> bool:
+    """Return whether the states of a world are squares in rows and columns, and most transitions join neighbours.
+
+    Its positions must be set.
+    """
+    if world.geometry is not None or world.positions is None or not _is_lattice(world.positions):
+        return False
+    rows, places = world.rows, world.positions
+    pairs = np.unique(rows.row_numbers() // rows.n_actions * world.n_states + rows.indices.astype(np.int64))
+    begin, end = np.divmod(pairs, world.n_states)
+    moves = begin != end
+    local = np.abs(places[begin[moves]] - places[end[moves]]).sum(axis=1) < 1.01
+    return bool(len(local) and local.mean() >= MIN_LOCAL_SHARE)
+
+
+def _is_lattice(positions: FloatArray) -> bool:
+    """Return whether states lie in rows and columns at distance 1, with at least two of both."""
+    steps = positions - positions.min(axis=0)
+    return bool(np.all(np.abs(steps - np.round(steps)) < 1e-6) and np.all(np.ptp(positions, axis=0) > 0.5))
+
+
+def grid_passages(world: World) -> BoolArray:
+    """Return whether there is no wall above, below, to the left and to the right of each square of a grid, (N, 4).
+
+    There is a wall if no transition leads across in either direction.
+    """
+    assert world.positions is not None
+    cell = np.round(world.positions - world.positions.min(axis=0)).astype(np.int64)
+    number = {(x, y): s for s, (x, y) in enumerate(cell.tolist())}
+    rows, n = world.rows, world.n_states
+    pairs = set(np.unique(rows.row_numbers() // rows.n_actions * n + rows.indices.astype(np.int64)).tolist())
+    passages = np.zeros((n, 4), dtype=bool)
+    for (x, y), s in number.items():
+        for d, (dx, dy) in enumerate(SIDES):
+            beside = number.get((x + dx, y + dy))
+            passages[s, d] = beside is not None and (s * n + beside in pairs or beside * n + s in pairs)
+    return passages
+
+
+def action_directions(world: World) -> list[tuple[int, int] | None]:
+    """Return the step (x, y) of each action that is named after a direction, or that pushes in a maze; else None."""
+    if world.geometry is not None and world.action_labels.custom is None and world.n_actions == 4:
+        return list(SIDES)
+    return [DIRECTIONS.get(label.lower()) if isinstance(label, str) else None for label in world.actions]
+
+
+def parse_marks(labels: Labels, marks: Any) -> dict[int, str]:
+    """Validate a mapping from states to short texts, and return it with numbers of states, ascending."""
+    if marks is None:
+        return {}
+    if not isinstance(marks, Mapping):
+        raise ValueError(f"marks is {marks!r:.60}; it must be a mapping from states to short texts")
+    for state, mark in marks.items():
+        if not isinstance(mark, str) or not 0 < len(mark) <= MAX_MARK_LENGTH:
+            raise ValueError(
+                f"the mark of state {state!r} is {mark!r:.60}; it must be a text of 1 to {MAX_MARK_LENGTH} characters"
+            )
+    numbered = {labels.number(state, "a state of marks"): mark for state, mark in marks.items()}
+    return dict(sorted(numbered.items()))
 
 
 def parse_positions(labels: Labels, positions: Any) -> FloatArray | None:

@@ -24,7 +24,7 @@ from berlyne.sparse import Rows, checked_rows, row_error
 from berlyne.validation import OWN_PRIOR, OWN_WORLDS, BoolArray, FloatArray, IntArray, check_index, short_repr
 from berlyne.worlds.edge_table import to_edges
 from berlyne.worlds.episodes import Episodes, prior_with_resets, rows_with_resets
-from berlyne.worlds.layout import Geometry, parse_positions
+from berlyne.worlds.layout import Geometry, parse_marks, parse_positions
 from berlyne.worlds.possible import check_some_possible, fill_forbidden, parse_possible
 
 if TYPE_CHECKING:
@@ -67,6 +67,8 @@ class World(Labelled, HtmlReprMixin):
     positions : mapping, array of shape (N, 2), Geometry or None
         Positions of states in pictures, x to the right and y down: a mapping from states to (x, y), an array, or the
         `Geometry` of a maze. None for a computed layout (`berlyne.worlds.layout`).
+    marks : mapping or None
+        Short texts for some states in pictures, such as `{15: "G"}` for a goal.
 
     Attributes
     ----------
@@ -90,6 +92,8 @@ class World(Labelled, HtmlReprMixin):
         Walls, transporters and base of a maze; None for other worlds.
     positions : ndarray of shape (N, 2) or None
         Positions as set, or the centres of the rooms of a maze. If None, `places` computes a layout.
+    marks : dict
+        Texts of states in pictures, by the number of the state.
     measured : {"reachable", "all"}
         Rows that missing information and L1 distance count: those of states that can be reached from where exploration
         starts, or all. Rows that are not possible never count. `with_measured` changes it.
@@ -110,6 +114,7 @@ class World(Labelled, HtmlReprMixin):
     name: str
     geometry: Geometry | None
     positions: FloatArray | None
+    marks: dict[int, str]
     state_labels: Labels
     action_labels: Labels
     episodes: Episodes
@@ -130,6 +135,7 @@ class World(Labelled, HtmlReprMixin):
         possible: Any = None,
         horizon: int | None = None,
         positions: Any = None,
+        marks: Any = None,
     ) -> None:
         unchecked = _unchecked_rows(theta)
         labels = Labels("state", int(unchecked.n_states), states), Labels("action", int(unchecked.n_actions), actions)
@@ -149,6 +155,7 @@ class World(Labelled, HtmlReprMixin):
         set_attribute(self, "name", name)
         set_attribute(self, "geometry", positions if isinstance(positions, Geometry) else None)
         set_attribute(self, "positions", parse_positions(labels[0], positions))
+        set_attribute(self, "marks", parse_marks(labels[0], marks))
         set_attribute(self, "state_labels", labels[0])
         set_attribute(self, "action_labels", labels[1])
         set_attribute(self, "episodes", episodes)
@@ -270,6 +277,7 @@ class World(Labelled, HtmlReprMixin):
             "actions": self.action_labels.custom,
             "name": self.name,
             "positions": self.positions if self.geometry is None else self.geometry,
+            "marks": {self.states[s]: mark for s, mark in self.marks.items()},
         }
         return World(**{**arguments, **parts}).with_measured(self.measured)
 

@@ -204,7 +204,7 @@ def test_a_picture_has_the_means_and_bands_of_the_curves(place):
 
 
 def test_strategies_of_a_sweep_have_different_styles():
-    from berlyne.figures.palette import distinct_looks
+    from berlyne.appearance import distinct_looks
 
     names = ["Random", "PIG(VI)", "PIG(VI, gamma=0.5)", "PIG(VI, gamma=0.9)", "mine", "yours"]
     looks = distinct_looks(names)

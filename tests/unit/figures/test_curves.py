@@ -13,8 +13,8 @@ import xarray as xr
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from berlyne.appearance import MIN_COLOUR_DISTANCE, SPARE_COLOURS, distinct_looks
 from berlyne.figures import draw_bands, draw_curves
-from berlyne.figures.palette import MIN_COLOUR_DISTANCE, SPARE_COLOURS, distinct_looks
 from berlyne.figures.style import look
 from berlyne.strategies.registry import STRATEGIES
 

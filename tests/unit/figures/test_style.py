@@ -6,8 +6,8 @@ import matplotlib.markers as markers
 import numpy as np
 import pytest
 
+from berlyne.appearance import distinct_looks
 from berlyne.benchmarks import AGENTS, TUNED
-from berlyne.figures.palette import distinct_looks
 from berlyne.figures.style import look, panels, thinned
 from berlyne.strategies.registry import PAPER_STRATEGIES, STRATEGIES
 

@@ -226,7 +226,7 @@ class _Coin:
 
 
 def test_the_data_are_plain_json() -> None:
-    assert json.loads(json.dumps(page_data([explored()]), allow_nan=False))["format"] == 1
+    assert json.loads(json.dumps(page_data([explored()]), allow_nan=False))["format"] == 2
 
 
 def test_runs_of_one_strategy_are_numbered():

@@ -14,7 +14,15 @@ from scipy.spatial.distance import pdist, squareform
 
 import berlyne
 from berlyne import Dirichlet, World, dense_world, from_gymnasium, load_world, maze, one_two_three_world
-from berlyne.worlds.layout import MIN_DISTANCE, _majorize, _push_apart, places
+from berlyne.worlds.layout import (
+    MIN_DISTANCE,
+    _majorize,
+    _push_apart,
+    action_directions,
+    grid_passages,
+    is_grid,
+    places,
+)
 from messages import raises
 
 THETA = np.roll(np.eye(3), 1, axis=1)[None]
@@ -200,7 +208,76 @@ def test_grid_environments_have_positions():
     assert lake.positions.tolist() == [[x, y] for y in range(4) for x in range(4)]
     cliff = from_gymnasium("CliffWalking-v1")
     assert cliff.positions[12].tolist() == [0, 1] and cliff.positions[-1].tolist() == [11, 3]
-    assert from_gymnasium("Taxi-v4").positions is None
+    taxi = from_gymnasium("Taxi-v4").positions
+    for s in range(0, 500, 11):  # row, column, passenger, destination, as Taxi counts its states
+        line, column, passenger, destination = s // 100, s // 20 % 5, s // 4 % 5, s % 4
+        assert taxi[s].tolist() == [column + 6 * passenger, line + 6 * destination]
+
+
+def test_marks_of_environments():
+    pytest.importorskip("gymnasium")
+    lake = from_gymnasium("FrozenLake-v1")
+    assert lake.marks == {0: "S", 5: "H", 7: "H", 11: "H", 12: "H", 15: "G"}
+    cliff = from_gymnasium("CliffWalking-v1")
+    assert cliff.marks == {36: "S", **dict.fromkeys(range(37, 47), "C"), 47: "G"}
+    taxi = from_gymnasium("Taxi-v4").marks
+    places = [(0, 0), (0, 4), (4, 0), (4, 3)]  # R, G, Y and B
+    for s in range(500):
+        here, passenger, destination = (s // 100, s // 20 % 5), s // 4 % 5, s % 4
+        waits = passenger < 4 and here == places[passenger]
+        assert taxi.get(s) == ("D" if here == places[destination] else "P" if waits else None), s
+
+
+def test_marks_belong_to_the_world_and_are_saved(tmp_path):
+    world = World(np.eye(3)[None], states=["a", "b", "c"], marks={"c": "end", "a": "S"})
+    assert world.marks == {0: "S", 2: "end"} and list(world.marks) == [0, 2]
+    assert world.with_prior(None).marks == world.with_resets().marks == world.marks
+    world.save(tmp_path / "world.npz")
+    assert load_world(tmp_path / "world.npz").marks == world.marks
+    World(np.eye(3)[None]).save(tmp_path / "plain.npz")
+    assert load_world(tmp_path / "plain.npz").marks == {}
+    for marks, names in [
+        (["S"], ("marks", ["S"], "mapping")),
+        ({"a": ""}, ("mark of state", "1 to 3")),
+        ({"a": "long"}, ("mark of state", "'long'", "1 to 3")),
+        ({"a": 3}, ("mark of state", 3, "1 to 3")),
+        ({"d": "S"}, ("state of marks", "'d'")),
+    ]:
+        with raises(ValueError, *names):
+            World(np.eye(3)[None], states=["a", "b", "c"], marks=marks)
+
+
+def test_actions_named_after_directions_have_them():
+    theta = np.tile(np.eye(2), (5, 1, 1))
+    world = World(theta, actions=["North", "left", "jump", 3, "down"])
+    assert action_directions(world) == [(0, -1), (-1, 0), None, None, (0, 1)]
+    assert action_directions(maze(0, side=2, n_transporters=0)) == [(0, -1), (0, 1), (-1, 0), (1, 0)]
+    assert action_directions(one_two_three_world(0, n_states=4)) == [None] * 3
+
+
+def test_grids_are_worlds_on_a_lattice_that_move_step_by_step():
+    for world in (berlyne.four_rooms(), berlyne.grid_world(4), berlyne.n_room(2, 3), from_gymnasium("CliffWalking-v1")):
+        assert is_grid(world), world
+    for world in (maze(0, side=3, n_transporters=0), berlyne.river_swim(), berlyne.deep_sea(4), dense_world(0)):
+        assert not is_grid(world), world
+    jumps = World(np.full((1, 9, 9), 1 / 9), positions=[(s % 3, s // 3) for s in range(9)])
+    assert not is_grid(jumps)
+
+
+def test_passages_of_a_grid_are_where_a_transition_leads_across():
+    lines = ["##  ", "    ", " ## "]  # cells are blanks
+    cells = [(i, j) for i, line in enumerate(lines) for j, cell in enumerate(line) if cell == " "]
+    number = {cell: s for s, cell in enumerate(cells)}
+    theta = np.zeros((2, len(cells), len(cells)))
+    for (i, j), s in number.items():
+        theta[0, s, number.get((i, j + 1), s)] = 1.0  # right
+        theta[1, s, s] = 1.0
+    theta[1, number[2, 0]] = np.eye(len(cells))[number[1, 0]]  # up, from one cell only
+    world = World(theta, positions=[(j, i) for i, j in cells])
+    open_sides = {cell: grid_passages(world)[s].tolist() for cell, s in number.items()}
+    assert open_sides[0, 2] == [False, False, False, True] and open_sides[0, 3] == [False, False, True, False]
+    assert open_sides[1, 0] == [False, True, False, True] and open_sides[2, 0] == [True, False, False, False]
+    assert open_sides[1, 3] == [False, False, True, False] and open_sides[2, 3] == [False] * 4
 
 
 def test_large_worlds_are_not_laid_out(monkeypatch):

@@ -1,4 +1,5 @@
-// Beliefs of a person who takes over: Bayes' rule for the priors of the paper.
+// Beliefs that the page computes itself: Bayes' rule for the priors of the paper.
+import { unpack } from "./data.js";
 
 /** Return a generator of uniform numbers in [0, 1) from a seed (mulberry32). */
 export function generator(seed) {
@@ -27,8 +28,8 @@ const excess = (x) => (x + 1) * Math.log1p(1 / x) - 1;
 
 /** Dirichlet rows: with counts n over S states, theta_hat = (alpha + n) / (alpha S + K). */
 class DirichletRows {
-  constructor(belief) {
-    this.alpha = belief.alpha;
+  constructor(alpha) {
+    this.alpha = alpha;
   }
 
   estimate(counts) {
@@ -82,87 +83,9 @@ class TargetRows {
   }
 }
 
-/** A person who replaces an agent, with the same start, world and prior. Methods return values at the current time. */
-export class Person {
-  constructor(world, run, seed, unpack) {
-    Object.assign(this, { name: "You", world, run, random: generator(seed) });
-    this.utilityInfo = { name: "PIG", unit: "bits", own: true };
-    const { belief } = run;
-    this.rows = belief.kind === "dirichlet" ? new DirichletRows(belief)
-      : new TargetRows({ first: unpack(belief.first), other: unpack(belief.other), pigTable: unpack(belief.pig),
-        expectedTable: unpack(belief.expected) }, world.nActions);
-    this.counts = Array.from({ length: world.nRows }, (_, row) => Array(run.support(row).length).fill(0));
-    this.visited = Array(world.nStates).fill(0);
-    this.states = [run.stateAt(0)];
-    this.visited[run.stateAt(0)] = 1;
-    this.actions = [];
-    this.nextStates = [];
-    this.missingByRow = this.counts.map((_, row) => this.missing(row));
-    this.curve = [this.missingByRow.reduce((sum, bits) => sum + bits, 0)];
-  }
-
-  get nSteps() {
-    return this.actions.length;
-  }
-
-  stateAt(t) {
-    return this.states[Math.min(t, this.nSteps)];
-  }
-
-  support(row) {
-    return this.run.support(row);
-  }
-
-  estimate(row) {
-    return this.rows.estimate(this.counts[row], row % this.world.nActions);
-  }
-
-  utility(row) {
-    return this.isTerminalRow(row) ? 0 : this.rows.pig(this.counts[row], row % this.world.nActions);
-  }
-
-  /** Expected missing information of a row in bits, which the person may see. */
-  expectedMissing(row) {
-    return this.isTerminalRow(row) ? 0 : this.rows.expected(this.counts[row], row % this.world.nActions);
-  }
-
-  isTerminalRow(row) {
-    return this.world.terminal.has(Math.floor(row / this.world.nActions));
-  }
-
-  /** True missing information of a row in bits, which only the page knows. */
-  missing(row) {
-    if (this.world.uncounted.has(Math.floor(row / this.world.nActions))) return 0;
-    const support = this.support(row);
-    return this.estimate(row).reduce((bits, p, i) => {
-      const theta = this.world.probability(row, support[i]);
-      return theta > 0 ? bits + theta * Math.log2(theta / p) : bits;
-    }, 0);
-  }
-
-  visits(s) {
-    return this.visited[s];
-  }
-
-  tries(row) {
-    return this.counts[row].reduce((sum, n) => sum + n, 0);
-  }
-
-  /** Take an action and return the next state, which is drawn from the world unless `outcome` is given. */
-  take(a, outcome = null) {
-    const s = this.states[this.nSteps];
-    const row = this.world.row(a, s);
-    const sNext = outcome === null ? this.world.sample(row, this.random()) : outcome;
-    this.counts[row][this.support(row).indexOf(sNext)] += 1;
-    const missing = this.missing(row);
-    this.curve.push(this.curve[this.nSteps] + missing - this.missingByRow[row]);
-    this.missingByRow[row] = missing;
-    this.actions.push(a);
-    this.nextStates.push(sNext);
-    this.visited[sNext] += 1;
-    const next = this.world.terminal.has(sNext) ? this.world.drawStart(this.random()) : sNext;
-    if (next !== sNext) this.visited[next] += 1;
-    this.states.push(next);
-    return sNext;
-  }
+/** Return the rule that computes estimates from counts under a prior of the paper. */
+export function rowsOf(belief, nActions, alpha = belief.alpha) {
+  if (belief.kind === "dirichlet") return new DirichletRows(alpha);
+  return new TargetRows({ first: unpack(belief.first), other: unpack(belief.other), pigTable: unpack(belief.pig),
+    expectedTable: unpack(belief.expected) }, nActions);
 }

@@ -1,5 +1,6 @@
 // Play, pause, step, speed and time, by pointer and by keyboard.
-import { formatExact } from "./colour.js";
+import { formatExact } from "./numbers.js";
+import { canChangeAlpha, canPlan } from "./whatif.js";
 
 const N_LEVELS = 400; // approximate number of levels of a race
 const SIDEWAYS = ["ArrowLeft", "ArrowRight"];
@@ -30,9 +31,10 @@ function releaseFocus({ currentTarget }) {
 export class Controls {
   constructor(app) {
     this.app = app;
-    for (const name of ["play", "back", "forward", "slider", "place", "speed", "replay", "pad"]) {
+    for (const name of ["play", "back", "forward", "slider", "place", "speed", "settings", "depth", "alpha", "arrows"]) {
       this[name] = document.getElementById(name);
     }
+    this.arrows.hidden = app.world.isSquares || app.world.listed;
     this.play.addEventListener("click", () => app.toggle());
     this.back.addEventListener("click", () => app.step(-1));
     this.forward.addEventListener("click", () => app.step(1));
@@ -41,22 +43,65 @@ export class Controls {
     app.speed = Number(this.speed.value);
     this.speed.addEventListener("change", releaseFocus);
     for (const radio of document.querySelectorAll("input[type=radio]")) {
-      radio.addEventListener("change", () => (radio.name === "show" ? app.setShading(radio.value) : app.setMode(radio.value)));
+      const set = { show: (value) => app.setShading(value), mode: (value) => app.setMode(value), arrows: (value) => app.setArrows(value) }[radio.name];
+      radio.addEventListener("change", () => set(radio.value));
       radio.addEventListener("click", releaseFocus);
     }
     addEventListener("keydown", (event) => this._key(event));
+    this._listenToSettings();
+  }
+
+  /** Set up the sliders of planning depth and alpha, where the page can compute values itself. */
+  _listenToSettings() {
+    const { app } = this;
+    const [planned, changeable] = [app.runs.filter(canPlan), app.runs.filter(canChangeAlpha)];
+    document.getElementById("depth-choice").hidden = !planned.length;
+    document.getElementById("alpha-choice").hidden = !changeable.length;
+    document.getElementById("own-settings").hidden = !planned.length;
+    this.ownDepth = Math.max(0, ...planned.map(({ method }) => method.steps_back || 0));
+    this.ownAlpha = changeable.length ? changeable[0].belief.alpha : 1;
+    const exponent = Math.log10(this.ownAlpha);
+    Object.assign(this.alpha, { min: Math.min(-3, exponent), max: Math.max(1, exponent) });
+    this.depth.max = Math.max(30, this.ownDepth);
+    this._showOwnSettings();
+    this.depth.addEventListener("input", () => app.setWhatIf({ depth: Number(this.depth.value) }));
+    this.alpha.addEventListener("input", () => app.setWhatIf({ alpha: Number((10 ** Number(this.alpha.value)).toPrecision(2)) }));
+    document.getElementById("own-settings").addEventListener("click", () => {
+      app.setWhatIf({ depth: null, alpha: null });
+      this._showOwnSettings();
+    });
+  }
+
+  _showOwnSettings() {
+    this.depth.value = this.ownDepth;
+    this.alpha.step = "any";
+    this.alpha.value = Math.log10(this.ownAlpha);
+  }
+
+  _updateSettings() {
+    const { app } = this;
+    this.settings.hidden = app.shading !== "value";
+    const { depth, alpha } = app.whatIf;
+    const depthText = depth === null ? "as each strategy plans" : depth === 0 ? "0: the next step only" : `${depth} more step${depth === 1 ? "" : "s"}`;
+    const alphaText = alpha === null ? `${formatExact(Number(this.ownAlpha.toPrecision(3)))}, its own` : formatExact(alpha);
+    document.getElementById("depth-text").textContent = depthText;
+    document.getElementById("alpha-text").textContent = alphaText;
+    this.depth.setAttribute("aria-valuetext", depthText);
+    this.alpha.setAttribute("aria-valuetext", alphaText);
   }
 
   _key(event) {
     const { app } = this;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (app.taking) {
-      app.handleKey(event);
+      app.takeover.handleKey(event);
       return;
     }
     const { target } = event;
     if (target.matches && (RESERVED_KEYS[target.type] || []).includes(event.key)) return;
     const action = {
+      "?": () => app.help.toggle(),
+      Escape: () => app.help.toggle(false),
       " ": () => app.toggle(),
       ArrowLeft: () => app.step(event.shiftKey ? -10 : -1),
       ArrowRight: () => app.step(event.shiftKey ? 10 : 1),
@@ -71,6 +116,7 @@ export class Controls {
   /** Show the current time or level. */
   update() {
     const { app } = this;
+    this._updateSettings();
     this.slider.max = app.last;
     this.slider.value = app.index;
     const text = app.mode === "race" ? `race to ${formatExact(app.level)} bits` : `step ${app.index.toLocaleString("en")} of ${app.last.toLocaleString("en")}`;

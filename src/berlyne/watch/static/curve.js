@@ -1,7 +1,7 @@
 // Learning curve: missing information by step, with the curves of the other runs behind it.
 import { cssColour } from "./colour.js";
 
-const HEIGHT = 150;
+const HEIGHTS = { usual: 132, small: 94 };
 const EDGE = { right: 10, top: 8, bottom: 30 };
 const MIN_LEFT = 38; // so that curves of few bits have the same left edge
 const GAP = 6; // between a number and its line
@@ -10,13 +10,25 @@ const FONT = "11px system-ui, sans-serif";
 /** Format bits for the axis. */
 const formatTick = (bits) => Number(bits.toPrecision(6)).toLocaleString("en");
 
-/** Return a few round numbers from 0 to `max`, at least `minStep` apart. */
-export function ticks(max, wanted = 3, minStep = 0) {
-  if (!(max > 0)) return [0];
-  const rough = Math.max(max / wanted, minStep);
+/** Return a few round numbers from `low` to `top`, at least `minStep` apart. */
+export function ticks([low, top], wanted = 3, minStep = 0) {
+  if (!(top > low)) return [low];
+  const rough = Math.max((top - low) / wanted, minStep);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
-  return Array.from({ length: Math.floor(max / step + 1e-9) + 1 }, (_, i) => i * step);
+  const first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.floor(top / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
+}
+
+/** Return the ends of the axes of a contest: from where the person began to a little beyond now, and the bits that occur there. */
+export function contestAxes(runs, { begin, nSteps, curve: own }) {
+  const last = begin + Math.max(60, Math.ceil(((nSteps - begin) * 1.25) / 20) * 20);
+  let [low, top] = [Infinity, 0];
+  for (const curve of [...runs.map((run) => run.curve), own]) {
+    for (let t = begin; t <= last && t < curve.length; t += 1) [low, top] = [Math.min(low, curve[t]), Math.max(top, curve[t])];
+  }
+  const rim = Math.max(0.06 * (top - low), 0.01 * top);
+  return { steps: [begin, last], bits: [Math.max(low - rim, 0), top + rim] };
 }
 
 export class Curve {
@@ -25,63 +37,70 @@ export class Curve {
     this.context = canvas.getContext("2d");
   }
 
-  resize(width) {
+  /** Fit the curve to a width in pixels; it is lower if it is small. */
+  resize(width, isSmall = false) {
     this.width = width;
+    this.height = isSmall ? HEIGHTS.small : HEIGHTS.usual;
     this.ratio = Math.min(devicePixelRatio || 1, 3);
     this.canvas.width = Math.round(width * this.ratio);
-    this.canvas.height = Math.round(HEIGHT * this.ratio);
+    this.canvas.height = Math.round(this.height * this.ratio);
     this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${HEIGHT}px`;
+    this.canvas.style.height = `${this.height}px`;
     this.key = null;
   }
 
   /** Return the time at a horizontal position on the canvas. */
   timeAt(x) {
     const share = (x - this.left) / (this.width - this.left - EDGE.right);
-    return Math.round(Math.min(Math.max(share, 0), 1) * this.axisMax.steps);
+    const [first, last] = this.axes.steps;
+    return Math.round(first + Math.min(Math.max(share, 0), 1) * (last - first));
   }
 
   /** Set the left edge of the curve so that all numbers of the axis fit. */
   _fit() {
-    if (this.fittedBits === this.axisMax.bits) return;
-    this.fittedBits = this.axisMax.bits;
+    const fitted = this.axes.bits.join(" ");
+    if (this.fittedBits === fitted) return;
+    this.fittedBits = fitted;
     this.context.font = FONT;
-    const widest = Math.max(...ticks(this.axisMax.bits).map((bits) => this.context.measureText(formatTick(bits)).width));
+    const widest = Math.max(...ticks(this.axes.bits).map((bits) => this.context.measureText(formatTick(bits)).width));
     this.left = Math.max(MIN_LEFT, Math.ceil(widest) + GAP + 2);
   }
 
   toPixels(t, bits) {
+    const { steps: [first, last], bits: [low, top] } = this.axes;
     return [
-      this.left + (t / Math.max(this.axisMax.steps, 1)) * (this.width - this.left - EDGE.right),
-      EDGE.top + (1 - bits / this.axisMax.bits) * (HEIGHT - EDGE.top - EDGE.bottom),
+      this.left + ((t - first) / Math.max(last - first, 1)) * (this.width - this.left - EDGE.right),
+      EDGE.top + (1 - (bits - low) / (top - low)) * (this.height - EDGE.top - EDGE.bottom),
     ];
   }
 
   /**
    * Draw the curves and the cursor.
-   * lines: [{curve, nSteps, colour, dash, own}]; t: time of the cursor; level: bits of the line of a race, or null.
+   * lines: [{curve, nSteps, colour, dash, own}]; axes: {steps: [first, last], bits: [low, top]}; t: time of the cursor;
+   * level: bits of the line of a race, or null.
    * Parts that do not move are drawn once for each `key`.
    */
-  draw({ lines, axisMax, t, level, key }) {
-    this.axisMax = { ...axisMax, bits: Math.max(axisMax.bits, 1e-9) };
+  draw({ lines, axes, t, level, key }) {
+    const [low, top] = axes.bits;
+    this.axes = { ...axes, bits: [low, Math.max(top, low + 1e-9)] };
     this._fit();
     if (key !== this.key) this._drawBackground(lines);
     this.key = key;
     const { context } = this;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
-    context.clearRect(0, 0, this.width, HEIGHT);
-    context.drawImage(this.background, 0, 0, this.width, HEIGHT);
+    context.clearRect(0, 0, this.width, this.height);
+    context.drawImage(this.background, 0, 0, this.width, this.height);
     const own = lines.find((line) => line.own);
     const [x, y] = this.toPixels(t, own.curve[Math.min(t, own.nSteps)]);
     context.strokeStyle = cssColour("ink");
     context.lineWidth = 1;
     context.beginPath();
     context.moveTo(x, EDGE.top);
-    context.lineTo(x, HEIGHT - EDGE.bottom);
+    context.lineTo(x, this.height - EDGE.bottom);
     if (level !== null) {
       const height = this.toPixels(0, level)[1];
-      context.moveTo(this.left, height);
-      context.lineTo(this.width - EDGE.right, height);
+      context.moveTo(this.left, Math.max(height, EDGE.top));
+      context.lineTo(this.width - EDGE.right, Math.max(height, EDGE.top));
     }
     context.stroke();
     context.beginPath();
@@ -110,8 +129,8 @@ export class Curve {
     context.lineWidth = 1;
     context.textBaseline = "middle";
     context.textAlign = "right";
-    for (const bits of ticks(this.axisMax.bits)) {
-      const [x, y] = this.toPixels(0, bits);
+    for (const bits of ticks(this.axes.bits)) {
+      const [x, y] = this.toPixels(this.axes.steps[0], bits);
       context.beginPath();
       context.moveTo(x, y);
       context.lineTo(this.width - EDGE.right, y);
@@ -119,12 +138,12 @@ export class Curve {
       context.fillText(formatTick(bits), x - GAP, y);
     }
     context.textBaseline = "top";
-    for (const t of ticks(this.axisMax.steps, this.width < 330 ? 3 : 5, 1)) {
-      context.textAlign = t === 0 ? "left" : this.toPixels(t, 0)[0] > this.width - 26 ? "right" : "center";
-      context.fillText(t.toLocaleString("en"), this.toPixels(t, 0)[0], HEIGHT - EDGE.bottom + 4);
+    for (const t of ticks(this.axes.steps, this.width < 330 ? 3 : 5, 1)) {
+      context.textAlign = t === this.axes.steps[0] ? "left" : this.toPixels(t, 0)[0] > this.width - 26 ? "right" : "center";
+      context.fillText(t.toLocaleString("en"), this.toPixels(t, 0)[0], this.height - EDGE.bottom + 4);
     }
     context.textAlign = "left";
-    context.fillText("bits missing, by step", this.left, HEIGHT - 12);
+    context.fillText("bits missing, by step", this.left, this.height - 12);
   }
 
   _drawLine(context, { curve, nSteps, colour, dash, own }) {
@@ -134,9 +153,11 @@ export class Curve {
     context.lineJoin = "round";
     context.setLineDash(dash);
     context.beginPath();
-    const stride = Math.max(1, Math.floor(nSteps / (2 * this.width)));
-    for (let t = 0; t <= nSteps; t += stride) context.lineTo(...this.toPixels(t, curve[t]));
-    context.lineTo(...this.toPixels(nSteps, curve[nSteps]));
+    const [first, last] = [this.axes.steps[0], Math.min(nSteps, this.axes.steps[1])];
+    if (last < first) return;
+    const stride = Math.max(1, Math.floor((last - first) / (2 * this.width)));
+    for (let t = first; t <= last; t += stride) context.lineTo(...this.toPixels(t, curve[t]));
+    context.lineTo(...this.toPixels(last, curve[last]));
     context.stroke();
     context.setLineDash([]);
     context.globalAlpha = 1;

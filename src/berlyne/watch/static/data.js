@@ -51,7 +51,7 @@ export class GroupedEvents {
 /** The true world. Row r = s * nActions + a is the distribution of the next state after action a in state s. */
 export class World {
   constructor(data) {
-    Object.assign(this, { name: data.name, states: data.states, actions: data.actions, labelled: data.labelled });
+    Object.assign(this, { name: data.name, states: data.states, actions: data.actions, labelled: data.labelled, fingerprint: data.fingerprint });
     Object.assign(this, { laidOut: data.laid_out, listed: data.listed });
     this.nStates = data.n_states;
     this.nActions = data.n_actions;
@@ -64,12 +64,14 @@ export class World {
     this.indptr = unpack(data.indptr);
     this.indices = unpack(data.indices);
     this.theta = unpack(data.theta);
-    this.maze = data.maze && {
-      side: data.maze.side,
-      base: data.maze.base,
-      passages: unpack(data.maze.passages),
-      transporters: unpack(data.maze.transporters),
-    };
+    Object.assign(this, { kind: data.kind, directions: data.directions, marks: new Map(data.marks) });
+    this.passages = data.passages && unpack(data.passages); // of squares: up, down, left and right of each
+    this.maze = data.maze && { base: data.maze.base, transporters: unpack(data.maze.transporters) };
+  }
+
+  /** Whether states are squares: rooms of a maze or cells of a grid. */
+  get isSquares() {
+    return this.kind !== "graph";
   }
 
   get nRows() {
@@ -102,12 +104,12 @@ export class World {
     return this.startStates[Math.min(i, this.startStates.length - 1)];
   }
 
-  /** Whether a step between two rooms is a jump through a transporter, because no passage joins them. */
+  /** Whether a step between two squares is a jump, because no passage joins them. */
   isJump(s, sNext) {
-    if (!this.maze || s === sNext) return false;
-    const { side, passages } = this.maze;
-    const step = { [-side]: 0, [side]: 1, [-1]: 2, [1]: 3 }[sNext - s];
-    return step === undefined || !passages[4 * s + step];
+    if (!this.isSquares || s === sNext) return false;
+    const [dx, dy] = [0, 1].map((k) => Math.round(this.places[2 * sNext + k] - this.places[2 * s + k]));
+    const side = { "0,-1": 0, "0,1": 1, "-1,0": 2, "1,0": 3 }[`${dx},${dy}`];
+    return side === undefined || !this.passages[4 * s + side];
   }
 
   /** Name of an action. */
@@ -121,18 +123,37 @@ export class World {
   }
 }
 
+/** Return the lowest value up to each time. */
+export function runningMinimum(values) {
+  const lowest = values.slice();
+  for (let t = 1; t < lowest.length; t += 1) lowest[t] = Math.min(lowest[t], lowest[t - 1]);
+  return lowest;
+}
+
+/** Return the first time at which at most this many bits were missing; -1 if there is none. */
+export function firstTimeAt(lowest, bits) {
+  let [low, high] = [0, lowest.length - 1];
+  if (lowest[high] > bits) return -1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (lowest[middle] <= bits) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
 /** One recorded exploration; time t is after t steps. */
 export class Run {
   constructor(data, world) {
     Object.assign(this, { name: data.name, utilityInfo: data.utility, relocates: data.relocates, world });
+    Object.assign(this, { about: data.about, colour: data.colour, dash: data.dash.map((x) => 1.2 * x), planning: data.planning });
     this.nSteps = data.n_steps;
     this.belief = data.belief;
     this.states = unpack(data.states);
     this.actions = unpack(data.actions);
     this.nextStates = unpack(data.next_states);
     this.curve = unpack(data.missing);
-    this.lowest = this.curve.slice();
-    for (let t = 1; t <= this.nSteps; t += 1) this.lowest[t] = Math.min(this.lowest[t], this.lowest[t - 1]);
+    this.lowest = runningMinimum(this.curve);
     this._readBeliefs(data);
     this._readSteps();
     this.method = { ...data.method };
@@ -216,26 +237,74 @@ export class Run {
 
   /** The first time at which at most this many bits were missing; -1 if there is none. */
   timeAt(bits) {
-    if (this.lowest[this.nSteps] > bits) return -1;
-    let low = 0;
-    let high = this.nSteps;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.lowest[middle] <= bits) high = middle;
-      else low = middle + 1;
+    return firstTimeAt(this.lowest, bits);
+  }
+
+  /** How often each state of the support was observed after a row. */
+  countsAt(row, t) {
+    const support = this.support(row);
+    const counts = Array(support.length).fill(0);
+    const first = this.tryTimes.start[row];
+    for (let i = first; i < first + this.tries(row, t); i += 1) counts[support.indexOf(this.nextStates[this.tryTimes.number[i]])] += 1;
+    return counts;
+  }
+
+  /** Estimated probability of state number i of a row's support. */
+  probability(row, i, t) {
+    return this.values[this.entries[this.eventBegin[this.events.last(row, t)] + i]];
+  }
+
+  /** Return the transitions that were observed, in the order of their first observation: [{key, row, i, time}]. */
+  get observed() {
+    this._observed ??= observedTransitions(this);
+    return this._observed;
+  }
+
+  /** The largest missing information of any state at any time, in bits, in one pass over the changes of rows. */
+  get largestMissing() {
+    const { world, events } = this;
+    const bits = new Float64Array(world.nStates);
+    const now = new Float64Array(world.nRows);
+    const rows = new Uint32Array(events.number.length);
+    for (let row = 0; row < world.nRows; row += 1) {
+      for (let i = events.start[row]; i < events.start[row + 1]; i += 1) rows[events.number[i]] = row;
     }
-    return low;
+    let largest = 0;
+    rows.forEach((row, event) => {
+      const s = Math.floor(row / world.nActions);
+      bits[s] += this.eventMissing[event] - now[row];
+      now[row] = this.eventMissing[event];
+      if (event >= world.nRows - 1) largest = Math.max(largest, event === world.nRows - 1 ? Math.max(...bits) : bits[s]);
+    });
+    return largest;
   }
 }
 
-/** Return the value that each state is shaded by: missing bits of its rows, visits, or the utility of its best action. */
+/** Return the distinct transitions of a path: their key s * nStates + sNext, row, place i in the support, and first time. */
+export function observedTransitions(source) {
+  const { world } = source;
+  const seen = new Set();
+  const found = [];
+  for (let t = 0; t < source.nSteps; t += 1) {
+    const [s, sNext] = [source.states[t], source.nextStates[t]];
+    const row = world.row(source.actions[t], s);
+    const code = row * world.nStates + sNext;
+    if (seen.has(code)) continue;
+    seen.add(code);
+    found.push({ key: s * world.nStates + sNext, row, i: source.support(row).indexOf(sNext), time: t + 1 });
+  }
+  return found;
+}
+
+/** Return the value that each state is shaded by: missing or expected missing bits of its rows, visits, or the utility of its best action. */
 export function shadeOf(source, world, kind, t) {
   const values = new Float64Array(world.nStates);
   for (let s = 0; s < world.nStates; s += 1) {
     if (kind === "visits") values[s] = source.visits(s, t);
     for (let a = 0; a < world.nActions && kind !== "visits"; a += 1) {
       const row = world.row(a, s);
-      if (kind === "missing") values[s] += source.expectedMissing ? source.expectedMissing(row) : source.missing(row, t);
+      if (kind === "missing") values[s] += source.missing(row, t);
+      else if (kind === "expected") values[s] += source.expectedMissing(row, t);
       else values[s] = a ? Math.max(values[s], source.utility(row, t)) : source.utility(row, t);
     }
   }

@@ -1,5 +1,5 @@
 // Details of one state: the true and the estimated distribution of each action, its value and its utility.
-import { formatShort, withUnit } from "./colour.js";
+import { formatShort, shortenMiddle, withUnit } from "./numbers.js";
 
 const MAX_OUTCOMES = 24; // with more outcomes, only some are shown
 const N_SHOWN = 10; // largest number of outcomes that are shown in that case
@@ -30,14 +30,14 @@ function splitOutcomes(outcomes) {
   return [shown.sort((a, b) => a.s - b.s), outcomes.filter((o) => !shown.includes(o))];
 }
 
-/** Describe the outcomes that are not shown, such as "176 more outcomes, each with probability 0 true, 0.005 estimated". */
+/** Describe the outcomes that are not shown, such as "176 more outcomes, each 0 true, 0.005 estimated". */
 function describeOthers(others, all, hidesTruth) {
   const describeKind = (kind, name) => {
     const [smallest, largest] = [Math.min, Math.max].map((end) => end(...others.map((o) => o[kind])));
     return `${largest - smallest > 1e-12 ? "at most " : ""}${formatShort(largest)} ${name}`;
   };
   const count = all ? `all ${others.length} outcomes` : `${others.length} more outcomes`;
-  return `${count}, each with probability ${hidesTruth ? "" : `${describeKind("truth", "true")}, `}${describeKind("estimated", "estimated")}`;
+  return `${count}, each ${hidesTruth ? "" : `${describeKind("truth", "true")}, `}${describeKind("estimated", "estimated")}`;
 }
 
 function describeOutcome(world, o, hidesTruth) {
@@ -67,7 +67,7 @@ function bars(world, outcomes, hidesTruth, top) {
     }
     const label = world.states[o.s];
     return element("span", { class: "outcome", title: describeOutcome(world, o, hidesTruth) }, pair,
-      element("span", { class: "to", text: label.length > maxLength ? `${label.slice(0, maxLength - 1)}…` : label }));
+      element("span", { class: "to", text: shortenMiddle(label, maxLength) }));
   });
   const description = [...shown.map((o) => describeOutcome(world, o, hidesTruth)), ...(note ? [note] : [])].join("; ");
   const scale = element("span", { class: "bars-top", text: top });
@@ -82,7 +82,7 @@ function bars(world, outcomes, hidesTruth, top) {
  */
 export function showDetails(container, { world, source, s, t, values, allEqual, next, hidesTruth, isCurrent }) {
   const rows = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
-  const bits = rows.reduce((sum, row) => sum + (hidesTruth ? source.expectedMissing(row) : source.missing(row, t)), 0);
+  const bits = rows.reduce((sum, row) => sum + (hidesTruth ? source.expectedMissing(row, t) : source.missing(row, t)), 0);
   const name = world.stateName(s); // labels are not capitalised: "a" and "A" may be two states
   const heading = element("h3", { text: world.labelled ? name : name.charAt(0).toUpperCase() + name.slice(1) });
   if (isCurrent) heading.append(element("span", { class: "tag", text: hidesTruth ? "where you are" : "where the agent is" }));
@@ -100,13 +100,15 @@ export function showDetails(container, { world, source, s, t, values, allEqual, 
     const row = world.row(a, s);
     const isBest = values && values[a] >= best - 1e-12 * Math.abs(best) && Math.min(...values) < best;
     const top = element("p", { class: "action" }, element("b", { text: world.actionName(a) }));
+    if (world.forbidden.has(row)) top.append(element("span", { class: "tag", text: "not possible" }));
     if (isBest) top.append(element("span", { class: "tag best", text: "best" }));
     if (a === next) top.append(element("span", { class: "tag", text: "taken next" }));
     const { name: utility, unit } = source.utilityInfo;
     top.append(element("span", { class: "tried", text: `tried ${source.tries(row, t)}×` }));
     const value = values ? `value ${formatShort(values[a])}` : allEqual ? "all actions equal" : "value not known here";
-    const line = `${hidesTruth ? "" : `${value} · `}${utility} ${withUnit(source.utility(row, t), unit)}`;
-    return element("div", { class: "block", "data-a": a }, top, element("p", { class: "worth", text: line }),
+    const parts = [...(hidesTruth ? [] : [value]), `${utility} ${withUnit(source.utility(row, t), unit)}`];
+    const line = parts.flatMap((text, i) => [...(i ? [" · "] : []), element("span", { text })]);
+    return element("div", { class: "block", "data-a": a }, top, element("p", { class: "worth" }, ...line),
       ...bars(world, outcomes[a], hidesTruth, scale));
   });
   const legend = element("p", { class: "legend" }, element("i", { class: "estimated" }), " estimated");

@@ -69,6 +69,16 @@ export function largestProbabilities(world) {
   return probabilities;
 }
 
+/** Return the estimated probability of each transition that was seen up to time t, the largest of any action, by s * nStates + sNext. */
+export function believedProbabilities(source, t) {
+  const probabilities = new Map();
+  for (const { key, row, i, time } of source.observed) {
+    if (time > t) break;
+    probabilities.set(key, Math.max(probabilities.get(key) || 0, source.probability(row, i, t)));
+  }
+  return probabilities;
+}
+
 /** Return the number of transitions that are drawn from each state: Infinity, or a few if there are too many. */
 export function countArrowsPerState(probabilities, nStates) {
   const few = Math.max(2, Math.floor(FEW_ARROWS / nStates));
@@ -85,6 +95,15 @@ function selectTransitions(probabilities, nStates) {
   return ordered.filter(([key]) => (drawn[Math.floor(key / nStates)] += 1) <= perState).reverse();
 }
 
+/** Return the path and the head of an arrow, which are computed once for each size of a map. */
+function cachedArrow(map, key, s, sNext) {
+  if (!map.arrowCache.has(key)) {
+    const path = map.path(s, sNext);
+    map.arrowCache.set(key, { path, head: headOf(path, map) });
+  }
+  return map.arrowCache.get(key);
+}
+
 /** Return the arrows of a map, faint ones first: [{s, sNext, p, path, head}]; head is null for faint ones in a crowded graph. */
 export function arrowsOf(map, probabilities) {
   const { nStates } = map.world;
@@ -95,23 +114,25 @@ export function arrowsOf(map, probabilities) {
     const [s, sNext] = [Math.floor(key / nStates), key % nStates];
     const marked = !crowded || p >= FAINT;
     if (s === sNext && !marked) continue;
-    const path = map.path(s, sNext);
-    arrows.push({ s, sNext, p, path, head: marked ? headOf(path, map) : null });
+    const { path, head } = cachedArrow(map, key, s, sNext);
+    arrows.push({ s, sNext, p, path, head: marked ? head : null });
   }
   return arrows;
 }
 
-/** Draw arrows, darker if likelier. Heads are darker than lines, so that they are visible. */
-export function drawArrows(context, arrows) {
+/** Draw arrows, darker if likelier. Heads are darker than lines. In a crowded graph, those from other states than `from` are faint. */
+export function drawArrows(context, arrows, from, nStates) {
   context.strokeStyle = context.fillStyle = cssColour("ink");
-  for (const { p, path, head } of arrows) {
-    context.globalAlpha = (head ? 0.12 : 0.05) + 0.35 * p;
+  const crowded = arrows.length > CROWDED * nStates;
+  for (const { s, p, path, head } of arrows) {
+    const strength = !crowded ? 1 : s === from ? 1.8 : 0.35;
+    context.globalAlpha = Math.min(strength * ((head ? 0.12 : 0.05) + 0.35 * p), 1);
     context.lineWidth = 0.6 + 1.2 * p;
     context.beginPath();
     addPath(context, path);
     context.stroke();
     if (!head) continue;
-    context.globalAlpha = 0.3 + 0.5 * p;
+    context.globalAlpha = Math.min(strength * (0.3 + 0.5 * p), 1);
     fillHead(context, head);
   }
   context.globalAlpha = 1;

@@ -1,93 +1,123 @@
 // The page: panels, controls, the selected time and state, and the address that stores them.
-import { clearStyleCache, formatShort, RAMPS, runColour, theme } from "./colour.js";
+import { addressParts, postHeight, writeAddress } from "./address.js";
+import { clearStyleCache, setAppearance, shadeRamps, sourceColour, theme } from "./colour.js";
 import { Controls, raceLevels } from "./controls.js";
+import { contestAxes } from "./curve.js";
 import { Run, World } from "./data.js";
-import { DASHES, Panel } from "./panel.js";
+import { Help } from "./help.js";
+import { showNote } from "./notes.js";
+import { countOf, formatShort } from "./numbers.js";
+import { Panel } from "./panel.js";
 import { actionValues } from "./plan.js";
 import { Takeover } from "./takeover.js";
+import { underSettings } from "./whatif.js";
 
 const MAX_SMOOTH_SPEED = 30; // steps per second up to which the agent moves smoothly
 const DETAILS_INTERVAL = 90; // milliseconds between updates of the details while playing
+const WIDE = 992; // pixels from which on maps are fitted to the height of the window
+const FRAME_HEIGHT = 720; // height that maps are fitted to within another page, whose frame may grow with its content
+const MIN_MAP_HEIGHT = 180;
+const BESIDE_MAP = 130; // pixels above and below a map: name, time and colour scale
+const BELOW_MAP = { column: 300, wide: 230 }; // pixels for curve and details if they are below the map, or below a wide map
 
 class App {
   constructor(data) {
+    setAppearance(data.appearance);
     this.world = new World(data.world);
     this.runs = data.runs.map((run) => new Run(run, this.world));
     this.seed = data.seed;
-    this.steps = Math.max(...this.runs.map((run) => run.nSteps));
-    this.levels = raceLevels(this.runs);
-    this.maxCurve = Math.max(...this.runs.map((run) => run.curve.reduce((most, bits) => Math.max(most, bits), 0)));
-    this.maxMissing = Math.max(...this.runs.map((run) => this._largestMissing(run)));
+    this.notes = data.notes;
     Object.assign(this, { mode: "step", shading: "missing", position: 0, playing: false, pinned: -1, hovered: -1 });
-    Object.assign(this, { person: null, taking: false, frames: [] });
+    Object.assign(this, { person: null, taking: false, frames: [], arrowKind: "believed", whatIf: { depth: null, alpha: null }, views: new Map() });
+    this.panels = [];
+    for (const run of this.runs) this.panels.push(new Panel(this, run));
+    this._sourcesChanged();
     this._title();
+    this.help = new Help(this);
     this.controls = new Controls(this);
-    this.panels = this.runs.map((run, i) => new Panel(this, run, i));
     document.getElementById("panels").append(...this.panels.map((panel) => panel.root));
-    document.getElementById("panels").dataset.n = this.runs.length;
     this.takeover = new Takeover(this);
-    this._offerTakeover();
+    document.getElementById("not-offered").hidden = this.runs.some((run) => run.belief);
     this.reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       clearStyleCache();
       this.resize();
     });
     addEventListener("hashchange", () => this.readAddress());
+    addEventListener("resize", () => this.resize());
     const container = document.getElementById("panels");
     new ResizeObserver(() => {
       if (container.clientWidth !== this.width) this.resize();
       this.width = container.clientWidth;
     }).observe(container);
-    if (parent !== window) this._postHeight();
+    if (parent !== window) postHeight();
     this.resize();
     this.readAddress();
   }
 
-  /** Within another page, post the height of this one for its frame. The height only grows, unless the width changes. */
-  _postHeight() {
-    const root = document.documentElement;
-    let [width, height] = [0, 0];
-    new ResizeObserver(() => {
-      const now = Math.ceil(root.getBoundingClientRect().height);
-      if (root.offsetWidth === width && now <= height) return;
-      [width, height] = [root.offsetWidth, now];
-      parent.postMessage({ height }, "*");
-    }).observe(root);
-  }
-
   _title() {
     const { world, runs } = this;
-    const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
     document.getElementById("title").textContent = world.name;
-    document.getElementById("about").textContent = `${count(world.nStates, world.maze ? "room" : "state")}, ` +
-      `${count(world.nActions, "action")}, ${count(this.steps, "step")}. ${runs.map((run) => run.name).join(" · ")}`;
+    document.getElementById("about").textContent = `${countOf(world.nStates, world.maze ? "room" : "state")}, ` +
+      `${countOf(world.nActions, "action")}, ${countOf(this.steps, "step")}. ${runs.map((run) => run.name).join(" · ")}`;
   }
 
-  /** Offer to take over if the page supports the prior. */
-  _offerTakeover() {
-    this.panels.forEach((panel) => {
-      if (!panel.source.belief) panel.button.remove();
-    });
-    document.getElementById("not-offered").hidden = this.runs.some((run) => run.belief);
+  /** The runs, and the run of the person who took over, if there is one in the replay. */
+  get sources() {
+    return this.panels.map((panel) => panel.source);
   }
 
-  /** Return the largest missing information of any state at any time of a run, in one pass over the changes of rows. */
-  _largestMissing(run) {
-    const { world } = this;
-    const bits = new Float64Array(world.nStates);
-    const now = new Float64Array(world.nRows);
-    const rows = new Uint32Array(run.events.number.length);
-    for (let row = 0; row < world.nRows; row += 1) {
-      for (let i = run.events.start[row]; i < run.events.start[row + 1]; i += 1) rows[run.events.number[i]] = row;
+  /** Compute what depends on all runs: the levels of a race, and the ends of scales. */
+  _sourcesChanged() {
+    const { sources } = this;
+    const largest = (values) => values.reduce((most, value) => Math.max(most, value), 0);
+    this.steps = largest(sources.map((source) => source.nSteps));
+    this.levels = raceLevels(sources);
+    this.maxCurve = largest(sources.map((source) => largest(source.curve)));
+    this.maxMissing = largest(sources.map((source) => source.largestMissing));
+    document.getElementById("panels").dataset.n = sources.length;
+  }
+
+  /** Set the person who takes over; an earlier run of a person leaves the replay. */
+  setPerson(person) {
+    this.person = person;
+    const kept = this.panels.filter((panel) => panel.source.colour);
+    this.panels.filter((panel) => !kept.includes(panel)).forEach((panel) => panel.root.remove());
+    this.panels = kept;
+    this._sourcesChanged();
+  }
+
+  /** Show the run of the person in the replay, as "You", if it has steps of its own. */
+  keepPerson() {
+    if (this.person.nSteps === this.person.begin) this.person = null;
+    else {
+      const panel = new Panel(this, this.person);
+      this.panels = [...this.panels, panel];
+      document.getElementById("panels").append(panel.root);
     }
-    let largest = 0;
-    rows.forEach((row, event) => {
-      const s = Math.floor(row / world.nActions);
-      bits[s] += run.eventMissing[event] - now[row];
-      now[row] = run.eventMissing[event];
-      if (event >= world.nRows - 1) largest = Math.max(largest, event === world.nRows - 1 ? Math.max(...bits) : bits[s]);
-    });
-    return largest;
+    this._sourcesChanged();
+  }
+
+  /** Return a run or a person as it is, or under the settings of the sliders, which apply to values. */
+  viewOf(source) {
+    if (this.shading !== "value") return source;
+    const key = `${this.whatIf.depth} ${this.whatIf.alpha}`;
+    if (!this.views.has(source) || this.views.get(source).key !== key) this.views.set(source, { key, view: underSettings(source, this.whatIf) });
+    return this.views.get(source).view;
+  }
+
+  /** Whether there are so many panels that each is a column with curve and details below the map. */
+  get hasColumns() {
+    return innerWidth >= WIDE && this.visiblePanels.length > 2;
+  }
+
+  /** The largest height of a map, so that map, curve and details are on the screen; Infinity on a narrow one. */
+  maxMapHeight(panel) {
+    if (innerWidth < WIDE) return parent === window ? Infinity : 0.6 * FRAME_HEIGHT;
+    const screen = parent === window ? innerHeight : FRAME_HEIGHT;
+    const top = document.getElementById("panels").offsetTop - (this.help.isOpen ? document.getElementById("help").offsetHeight : 0);
+    const below = this.hasColumns ? BELOW_MAP.column : panel.map.isWide ? BELOW_MAP.wide : 0;
+    return Math.max(screen - top - BESIDE_MAP - below, MIN_MAP_HEIGHT);
   }
 
   get last() {
@@ -112,7 +142,7 @@ class App {
     if (panel.hidesTruth) return { t: this.person.nSteps, f: 0, level: null };
     const run = panel.source;
     if (this.mode === "race") {
-      const times = this.runs.map((other) => other.timeAt(this.level));
+      const times = this.sources.map((other) => other.timeAt(this.level));
       const t = run.timeAt(this.level);
       const first = Math.min(...times.filter((time) => time >= 0));
       return { t: t < 0 ? run.nSteps : t, f: 0, level: this.level, reached: t >= 0, first: t === first };
@@ -122,8 +152,9 @@ class App {
     return { t, f: walks ? this.position - this.index : 0, level: null };
   }
 
-  /** Return the ends of a panel's colour scale: fixed for missing information, else the range of zero and the current values. */
+  /** Return the ends of a panel's colour scale: fixed for missing information, the range of values, else the range of zero and the current values. */
   scaleEnds(panel) {
+    if (this.shading === "value") return this._rangeOfValues(panel);
     if (this.shading === "missing" && !panel.hidesTruth) return [0, this.maxMissing];
     if (panel.hidesTruth) panel.initialMax ??= Math.max(...panel.shade);
     if (this.shading === "missing") return [0, panel.initialMax];
@@ -132,31 +163,31 @@ class App {
     return [Math.min, Math.max].map((extreme) => comparable.reduce((value, { shade }) => extreme(value, ...shade), 0));
   }
 
+  /** Return the smallest and the largest value of a panel's states, without those in which no action counts. */
+  _rangeOfValues(panel) {
+    const counted = [...panel.shade].filter((_, s) => !this.world.uncounted.has(s));
+    return counted.length ? [Math.min(...counted), Math.max(...counted)] : [0, 0];
+  }
+
   get visiblePanels() {
     return this.taking ? [this.takeover.panel] : this.panels;
   }
 
-  /** The upper ends of the axes of learning curves, which start at 0. */
-  get axisMax() {
-    const steps = this.taking ? Math.min(Math.max(60, Math.ceil((this.person.nSteps * 1.25) / 20) * 20), Math.max(this.steps, 60)) : this.steps;
-    const mine = this.person ? this.person.curve.reduce((most, bits) => Math.max(most, bits), 0) : 0;
-    return { steps, bits: Math.max(this.maxCurve, mine) };
+  /** The ends of the axes of learning curves. While a person acts, they fit the contest. */
+  get axes() {
+    if (!this.taking) return { steps: [0, this.steps], bits: [0, this.maxCurve] };
+    return contestAxes(this.runs, this.person);
   }
 
   get curveKey() {
-    return `${theme()} ${this.taking} ${this.axisMax.steps} ${this.person ? this.person.nSteps : ""}`;
+    return `${theme()} ${this.taking} ${this.panels.length} ${JSON.stringify(this.axes)} ${this.person ? this.person.nSteps : ""}`;
   }
 
-  /** Return the lines of a panel's learning curve: its own and those of the other runs. */
+  /** Return the lines of a panel's learning curve: its own and those of the others. */
   linesFor(panel) {
-    const { steps } = this.axisMax;
-    const lines = this.runs.map((run, i) => ({ curve: run.curve, nSteps: Math.min(run.nSteps, steps), colour: runColour(i),
-      dash: DASHES[i], own: panel.source === run, name: run.name }));
-    if (this.person) {
-      const own = panel.source === this.person;
-      lines.push({ curve: this.person.curve, nSteps: this.person.nSteps, colour: runColour(-1), dash: [], own, name: "You" });
-    }
-    return lines;
+    const sources = this.person && !this.sources.includes(this.person) ? [...this.sources, this.person] : this.sources;
+    return sources.map((source) => ({ curve: source.curve, nSteps: source.nSteps, colour: sourceColour(source), dash: source.dash,
+      own: panel.source === source, name: source.name }));
   }
 
   seek(position) {
@@ -217,6 +248,18 @@ class App {
 
   setShading(kind) {
     this.shading = kind;
+    document.getElementById("settings").hidden = kind !== "value";
+    this.resize();
+  }
+
+  setArrows(kind) {
+    this.arrowKind = kind;
+    this.redraw();
+  }
+
+  /** Set the planning depth or alpha of the values that are shown; null for that of each strategy. */
+  setWhatIf(changes) {
+    Object.assign(this.whatIf, changes);
     this.redraw();
   }
 
@@ -232,11 +275,7 @@ class App {
   }
 
   takeOver(panel) {
-    this.takeover.begin(panel.source);
-  }
-
-  handleKey(event) {
-    this.takeover.handleKey(event);
+    this.takeover.begin(panel.source, this.moment(panel).t);
   }
 
   changed() {
@@ -247,7 +286,7 @@ class App {
   }
 
   get ramps() {
-    return RAMPS;
+    return shadeRamps();
   }
 
   /** Return the action values of a run in state s at time t. */
@@ -266,6 +305,8 @@ class App {
     this.drawScheduled = false;
     if (!this.visiblePanels.every((panel) => panel.map.background)) return; // nothing has a size yet
     this.controls.update();
+    this.help.update();
+    showNote(this);
     const moments = this.visiblePanels.map((panel) => this.moment(panel));
     this.visiblePanels.forEach((panel, i) => panel.computeShades(moments[i]));
     this.visiblePanels.forEach((panel, i) => panel.draw(moments[i]));
@@ -289,24 +330,14 @@ class App {
     document.getElementById("status").textContent = texts.join("; ");
   }
 
-  /** Write the address: `#t=420&s=14`, or `#bits=40` for a race. */
   writeAddress() {
-    if (this.playing) return;
-    const parts = [this.mode === "race" ? `bits=${this.level}` : `t=${this.index}`];
-    if (this.pinned >= 0) parts.push(`s=${this.pinned}`);
-    try {
-      history.replaceState(null, "", `#${parts.join("&")}`);
-    } catch {
-      // a page within another page may have no address
-    }
+    if (!this.playing) writeAddress(this);
   }
 
   /** Read time, state and mode from the address. */
   readAddress() {
-    const fragment = new URLSearchParams(location.hash.slice(1));
-    const number = (name) => (/^\d+(\.\d+)?$/.test(fragment.get(name) || "") ? Number(fragment.get(name)) : null);
     this.pause();
-    const [t, s, bits] = ["t", "s", "bits"].map(number);
+    const { t, s, bits } = addressParts();
     this.pinned = s !== null && Number.isInteger(s) && s < this.world.nStates ? s : -1;
     this.mode = bits !== null ? "race" : "step";
     const level = bits === null ? -1 : this.levels.findIndex((value) => value <= bits);

@@ -1,25 +1,10 @@
-// Map of the world: shaded rooms with walls, or shaded states of a graph, with the agent and its trail.
+// Map of the world: shaded squares, or shaded states of a graph with arrows, with the agent and its trail.
 import { cssColour, cssRgb, isLight, shadeColour } from "./colour.js";
-import { addPath, arrowsOf, controlPoint, countArrowsPerState, drawArrows, fillHead, headOf, largestProbabilities, loopPath, pointAt } from "./edges.js";
+import { addPath, arrowsOf, controlPoint, countArrowsPerState, drawArrows, fillHead, headOf, believedProbabilities, largestProbabilities, loopPath, pointAt } from "./edges.js";
+import { drawNodeLabel } from "./labels.js";
+import { drawBestAction, drawSquare, drawWalls } from "./rooms.js";
 
 const TRAIL = 16; // steps
-const SIDES = [[-1, -1, 1, -1], [-1, 1, 1, 1], [-1, -1, -1, 1], [1, -1, 1, 1]]; // up, down, left, right
-
-/** Fit a label into a width: smaller, in two lines, or cut off. Sets the font. */
-function fitLabel(context, label, maxWidth) {
-  const words = label.split(" ");
-  const half = Math.ceil(words.length / 2);
-  const broken = words.length > 1 ? [words.slice(0, half).join(" "), words.slice(half).join(" ")] : [label];
-  for (const lines of [[label], broken]) {
-    for (const size of [10, 9, 8]) {
-      context.font = `${size}px system-ui, sans-serif`;
-      if (lines.every((line) => context.measureText(line).width <= maxWidth)) return { lines, size };
-    }
-  }
-  let cut = label;
-  while (cut && context.measureText(`${cut}…`).width > maxWidth) cut = cut.slice(0, -1);
-  return { lines: [`${cut}…`], size: 8 };
-}
 
 /** Return n positions on a circle, clockwise from the top, with distance 1 between neighbours. */
 function circle(n) {
@@ -34,9 +19,15 @@ export class WorldMap {
     this.places = person && world.laidOut ? circle(world.nStates) : world.places; // a layout reveals transitions
     const xs = this.places.filter((_, i) => i % 2 === 0);
     const ys = this.places.filter((_, i) => i % 2 === 1);
-    this.box = world.maze ? [0, 0, world.maze.side, world.maze.side]
-      : [Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys)];
+    const rim = world.isSquares ? 0.5 : 0;
+    this.box = [Math.min(...xs) - rim, Math.min(...ys) - rim, Math.max(...xs) + rim, Math.max(...ys) + rim];
     this.nearest = this._nearest();
+  }
+
+  /** Whether the map is much wider than high, so that it needs the whole width of a panel. */
+  get isWide() {
+    const [x0, y0, x1, y1] = this.box;
+    return x1 - x0 > 1.9 * (y1 - y0);
   }
 
   /** Return the smallest distance between two states. */
@@ -51,16 +42,17 @@ export class WorldMap {
     return Number.isFinite(smallest) && smallest > 0 ? smallest : 1;
   }
 
-  /** Fit the map to a width in pixels, and draw the parts that do not change. */
-  resize(width) {
+  /** Fit the map to a width and a largest height in pixels, and draw the parts that do not change. */
+  resize(width, maxHeight = Infinity) {
     const [x0, y0, x1, y1] = this.box;
-    const margin = this.world.maze ? 4 : Math.min(this.world.labelled ? 48 : 40, width * 0.1);
-    const across = Math.max(x1 - x0, (y1 - y0) / 1.05, 1e-9);
-    this.unit = (width - 2 * margin) / across;
+    const squares = this.world.isSquares;
+    const margin = squares ? 4 : Math.min(this.world.labelled ? 48 : 40, width * 0.1, Math.max(maxHeight * 0.13, 24));
+    const inHeight = (Math.min(maxHeight, 1.05 * width) - 2 * margin) / Math.max(y1 - y0, 1e-9);
+    this.unit = Math.min((width - 2 * margin) / Math.max(x1 - x0, 1e-9), inHeight, 0.6 * width);
     this.width = width;
     this.height = Math.max((y1 - y0) * this.unit + 2 * margin, 90);
     this.origin = [(width - (x1 - x0) * this.unit) / 2 - x0 * this.unit, (this.height - (y1 - y0) * this.unit) / 2 - y0 * this.unit];
-    this.radius = this.world.maze ? this.unit / 2 : Math.max(Math.min(0.4 * this.nearest * this.unit, width / 20, this.world.labelled ? 30 : 20), 5);
+    this.radius = squares ? this.unit / 2 : Math.max(Math.min(0.4 * this.nearest * this.unit, width / 20, this.world.labelled ? 30 : 20), 5);
     this.ratio = Math.min(devicePixelRatio || 1, 3);
     for (const [name, pixels] of [["width", width], ["height", this.height]]) {
       this.canvas[name] = Math.round(pixels * this.ratio);
@@ -77,9 +69,9 @@ export class WorldMap {
   /** Return the path of a step, from centre to centre: an arc, or a loop for staying in a state of a graph. */
   path(s, sNext) {
     const [p, q] = [this.point(s), this.point(sNext)];
-    if (s === sNext && !this.world.maze) return loopPath(p, this._outward(p), this.radius + Math.min(0.9 * this.radius, 16));
+    if (s === sNext && !this.world.isSquares) return loopPath(p, this._outward(p), this.radius + Math.min(0.9 * this.radius, 16));
     if (this.world.isJump(s, sNext)) return [p, this._inward(p, q), q];
-    return [p, controlPoint(p, q, this.world.maze ? 0 : 0.12), q];
+    return [p, controlPoint(p, q, this.world.isSquares ? 0 : 0.12), q];
   }
 
   /** Return the control point of a jump, which bends towards the middle of the map and does not leave the map. */
@@ -104,169 +96,68 @@ export class WorldMap {
     this.background.height = this.canvas.height;
     const context = this.background.getContext("2d");
     context.scale(this.ratio, this.ratio);
-    if (this.world.maze) this._drawWalls(context);
-    else {
-      this.arrows = arrowsOf(this, this._transitionProbabilities());
-      drawArrows(context, this.arrows);
-    }
+    this.arrowCache = new Map();
+    this.arrows = [];
+    if (this.world.isSquares) drawWalls(context, this);
   }
 
-  _drawWalls(context) {
-    const { side, passages, transporters, base } = this.world.maze;
-    for (const [colour, width, open] of [["passage", 1, 1], ["wall-edge", 5.5, 0], ["wall", 3, 0]]) {
-      context.strokeStyle = cssColour(colour);
-      context.lineWidth = width;
-      context.lineCap = open ? "butt" : "round";
-      context.beginPath(); // one path for all, so that transparent lines are not drawn twice
-      for (let s = 0; s < side * side; s += 1) {
-        for (let d = 0; d < 4; d += 1) if (passages[4 * s + d] === open) this._alongSide(context, s, d);
-      }
-      context.stroke();
-    }
-    context.fillStyle = context.strokeStyle = cssColour("warp");
-    for (let s = 0; s < side * side; s += 1) {
-      if (this.mayJump(s)) this._drawDot(context, s);
-      for (let d = 0; d < 4; d += 1) if (!this.person && transporters[4 * s + d]) this._drawTransporter(context, s, d);
-    }
-    const [x, y] = this.point(base);
-    context.lineWidth = 2;
-    for (const share of [0.32, 0.2]) {
-      context.beginPath();
-      context.arc(x, y, share * this.unit, 0, 2 * Math.PI);
-      context.stroke();
-    }
-  }
-
-  _alongSide(context, s, d) {
-    const [x, y] = this.point(s);
-    const [ax, ay, bx, by] = SIDES[d].map((c) => (c * this.unit) / 2);
-    context.moveTo(x + ax, y + ay);
-    context.lineTo(x + bx, y + by);
-  }
-
-  /** Whether a person knows that some action in a room may lead through a wall to the base. */
-  mayJump(s) {
-    const { world, person } = this;
-    return Boolean(person) && world.isJump(s, world.maze.base) && person.support(world.row(0, s)).includes(world.maze.base);
-  }
-
-  _drawDot(context, s) {
-    const [x, y] = this.point(s);
-    context.beginPath();
-    context.arc(x + 0.32 * this.unit, y + 0.32 * this.unit, 0.08 * this.unit, 0, 2 * Math.PI);
-    context.fill();
-  }
-
-  /** Draw a wedge on the wall that points out of the room. */
-  _drawTransporter(context, s, d) {
-    const [x, y] = this.point(s);
-    const [dx, dy] = [[0, -1], [0, 1], [-1, 0], [1, 0]][d];
-    const [tip, back, half] = [0.46, 0.3, 0.15].map((share) => share * this.unit);
-    context.beginPath();
-    context.moveTo(x + dx * tip, y + dy * tip);
-    context.lineTo(x + dx * back - dy * half, y + dy * back - dx * half);
-    context.lineTo(x + dx * back + dy * half, y + dy * back + dx * half);
-    context.fill();
-  }
-
-  /** Return a note about the arrows that are drawn, if not all are. */
-  note() {
+  /** Return a note about the arrows that are drawn. */
+  note(source, t, kind) {
+    if (this.world.isSquares) return "";
     if (this.world.listed) return "States lie in rows, in the order of their numbers. Arrows show the last steps only.";
-    const perState = this.world.maze ? Infinity : countArrowsPerState(this._transitionProbabilities(), this.world.nStates);
-    return perState < Infinity ? `Arrows show the ${perState} most probable transitions from each state.` : "";
+    const perState = countArrowsPerState(this.transitionProbabilities(source, t, kind), this.world.nStates);
+    const which = kind === "true" && !this.person ? "true transitions" : "transitions seen so far";
+    return `Arrows: ${perState < Infinity ? `the ${perState} most probable ` : ""}${which}${perState < Infinity ? " from each state" : ""}.`;
   }
 
-  /** Return the probabilities of transitions; none for a person, and none if there are too many states to draw arrows. */
-  _transitionProbabilities() {
-    return this.person || this.world.listed ? new Map() : largestProbabilities(this.world);
+  /** Return the probabilities of arrows: true ones, or those that the explorer has seen; none if there are too many states. */
+  transitionProbabilities(source, t, kind) {
+    if (this.world.listed || this.world.isSquares) return new Map();
+    if (kind === "true" && !this.person) this.truth ??= largestProbabilities(this.world);
+    return kind === "true" && !this.person ? this.truth : believedProbabilities(source, t);
   }
 
   /**
    * Draw one moment.
    * shares: shade of each state, 0 to 1; source and t: run or person, and time; f: share of the next step that is done;
-   * colour: of the agent; focus: the selected state, or -1; bestActions: the best action in each room, or null.
+   * colour: of the agent; focus: the selected state, or -1; bestActions: the best action in each state, or null;
+   * arrowKind: "believed" or "true".
    */
-  draw({ shares, source, t, f, colour, focus, bestActions }) {
+  draw({ shares, source, t, f, colour, focus, bestActions, arrowKind }) {
     const { context, world } = this;
     context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    const drawBackground = () => context.drawImage(this.background, 0, 0, this.width, this.height);
-    const trailOnTop = world.maze || world.listed; // else the trail goes from rim to rim, below the states
-    if (!world.maze) drawBackground();
+    const trailOnTop = world.isSquares || world.listed; // else the trail goes from rim to rim, below the states
+    if (!world.isSquares) {
+      this.arrows = arrowsOf(this, this.transitionProbabilities(source, t, arrowKind));
+      drawArrows(context, this.arrows, focus >= 0 ? focus : source.stateAt(t), world.nStates);
+    }
     if (!trailOnTop) this._drawTrail(source, t, colour);
     for (let s = 0; s < world.nStates; s += 1) this._drawState(s, shares[s]);
-    if (world.maze) drawBackground();
-    if (bestActions) bestActions.forEach((a, s) => this._drawBestAction(s, a, shares[s]));
+    if (world.isSquares) context.drawImage(this.background, 0, 0, this.width, this.height);
+    if (bestActions && world.isSquares) bestActions.forEach((a, s) => drawBestAction(context, this, s, a, shares[s]));
     if (trailOnTop) this._drawTrail(source, t, colour);
     if (focus >= 0) this._drawFocus(focus);
     this._drawAgent(source, t, f, colour);
   }
 
   _drawState(s, share) {
-    const { context, world } = this;
+    const { context, world, radius } = this;
+    if (world.isSquares) {
+      drawSquare(context, this, s, share);
+      return;
+    }
     const [x, y] = this.point(s);
     const colour = shadeColour(share);
     context.fillStyle = cssRgb(colour);
-    if (world.maze) {
-      context.fillRect(x - this.radius - 0.3, y - this.radius - 0.3, 2 * this.radius + 0.6, 2 * this.radius + 0.6);
-      if (!world.terminal.has(s)) return;
-    } else {
-      context.beginPath();
-      context.arc(x, y, this.radius, 0, 2 * Math.PI);
-      context.fill();
-      context.strokeStyle = cssColour("wall");
-      context.lineWidth = world.terminal.has(s) ? 3 : 1;
-      context.stroke();
-    }
-    this._drawLabel(world.maze ? "end" : world.states[s], x, y, isLight(colour) ? "#101114" : "#ffffff");
-  }
-
-  /** Draw the label inside the state; below it if it is long; smaller if there is no room; not at all if states are small and many. */
-  _drawLabel(label, x, y, colour) {
-    const { context } = this;
-    context.font = `${Math.min(12, Math.max(this.radius * 0.85, 9))}px system-ui, sans-serif`;
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    const fits = context.measureText(label).width <= 1.8 * this.radius;
-    if (this.radius < 8 && (!fits || this.world.nStates > 60)) return;
-    if (fits) {
-      context.fillStyle = colour;
-      context.fillText(label, x, y + 0.5);
-      return;
-    }
-    if (this.nearest * this.unit < 2 * this.radius + 16) { // no room between neighbouring states
-      const { lines, size } = fitLabel(context, label, 1.8 * this.radius);
-      context.fillStyle = colour;
-      lines.forEach((line, i) => context.fillText(line, x, y + 0.5 + (i - (lines.length - 1) / 2) * 1.1 * size));
-      return;
-    }
-    const text = label.length > 16 ? `${label.slice(0, 15)}…` : label;
-    const half = context.measureText(text).width / 2;
-    const centre = Math.min(Math.max(x, half + 3), this.width - half - 3);
-    context.lineWidth = 4;
-    context.lineJoin = "round";
-    context.strokeStyle = cssColour("paper");
-    context.strokeText(text, centre, y + this.radius + 12);
-    context.fillStyle = cssColour("ink");
-    context.fillText(text, centre, y + this.radius + 12);
-  }
-
-  /** Draw an arrow in the direction of the best action in a room; none if several are best. */
-  _drawBestAction(s, a, share) {
-    if (a < 0 || this.world.terminal.has(s)) return;
-    const { context } = this;
-    const [x, y] = this.point(s);
-    const [dx, dy] = [[0, -1], [0, 1], [-1, 0], [1, 0]][a];
-    const [length, head] = [0.2 * this.unit, 0.09 * this.unit];
-    context.strokeStyle = isLight(shadeColour(share)) ? "#101114" : "#ffffff";
-    context.lineWidth = 1.6;
     context.beginPath();
-    context.moveTo(x - dx * length, y - dy * length);
-    context.lineTo(x + dx * length, y + dy * length);
-    context.moveTo(x + dx * (length - head) - dy * head, y + dy * (length - head) - dx * head);
-    context.lineTo(x + dx * length, y + dy * length);
-    context.lineTo(x + dx * (length - head) + dy * head, y + dy * (length - head) + dx * head);
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.fill();
+    context.strokeStyle = cssColour("wall");
+    context.lineWidth = world.terminal.has(s) ? 3 : 1;
     context.stroke();
+    const room = { radius, gap: this.nearest * this.unit, nStates: world.nStates, width: this.width };
+    drawNodeLabel(context, world.states[s], [x, y], isLight(colour) ? "#101114" : "#ffffff", room);
   }
 
   _drawTrail(source, t, colour) {
@@ -277,8 +168,8 @@ export class WorldMap {
       const [s, sNext, now] = [source.states[i], source.nextStates[i], source.states[i + 1]];
       context.globalAlpha = 0.15 + 0.85 * ((i + 1 - first) / TRAIL) ** 1.5;
       const path = this.path(s, sNext);
-      if (s !== sNext || !this.world.maze) this._stroke(path, colour, this.world.isJump(s, sNext) ? [5, 4] : [], 2.6);
-      if (!this.world.maze) {
+      if (s !== sNext || !this.world.isSquares) this._stroke(path, colour, this.world.isJump(s, sNext) ? [5, 4] : [], 2.6);
+      if (!this.world.isSquares) {
         context.fillStyle = colour;
         fillHead(context, headOf(path, this));
       }
@@ -307,7 +198,8 @@ export class WorldMap {
       context.strokeStyle = colour;
       context.lineWidth = width;
       context.beginPath();
-      if (this.world.maze) context.rect(x - this.radius + 4, y - this.radius + 4, 2 * this.radius - 8, 2 * this.radius - 8);
+      const inset = Math.min(4, 0.3 * this.radius);
+      if (this.world.isSquares) context.rect(x - this.radius + inset, y - this.radius + inset, 2 * (this.radius - inset), 2 * (this.radius - inset));
       else context.arc(x, y, this.radius + 6, 0, 2 * Math.PI);
       context.stroke();
     }
@@ -318,12 +210,12 @@ export class WorldMap {
     const path = t < source.nSteps && f > 0 ? this.path(source.states[t], source.nextStates[t]) : null;
     const [x, y] = path ? pointAt(path, f) : this.point(source.stateAt(t));
     this.agent = [x, y];
-    if (!path && !this.world.maze) {
+    if (!path && !this.world.isSquares) {
       this._ring(x, y, this.radius + 2, cssColour("halo"), 7);
       this._ring(x, y, this.radius + 2, colour, 4.5);
       return;
     }
-    const size = this.world.maze ? Math.min(0.24 * this.unit, 11) : Math.min(0.62 * this.radius, 9);
+    const size = this.world.isSquares ? Math.max(Math.min(0.24 * this.unit, 11), 4) : Math.min(0.62 * this.radius, 9);
     context.beginPath();
     context.arc(x, y, size, 0, 2 * Math.PI);
     context.fillStyle = colour;

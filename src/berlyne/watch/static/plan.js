@@ -1,12 +1,12 @@
 // Action values of a strategy from its beliefs at a time; the methods are those of coordination.py.
 
 /** Return the terminal states that an explorer knows at time t, and pairs of a state in which episodes begin and its share. */
-function episodesAt(method, t) {
+function episodesAt(planning, afterEnd, t) {
   const terminal = new Set();
-  for (const [when, s, isTerminal] of method.ends) {
+  for (const [when, s, isTerminal] of planning.ends) {
     if (when <= t) terminal[isTerminal ? "add" : "delete"](s);
   }
-  const begun = method.after_end === "stop" ? [] : method.starts.filter(([when]) => when <= t);
+  const begun = afterEnd === "stop" ? [] : planning.starts.filter(([when]) => when <= t);
   const total = begun.reduce((sum, [, , weight]) => sum + weight, 0);
   return { terminal, starts: begun.map(([, s, weight]) => [s, weight / total]) };
 }
@@ -25,7 +25,7 @@ export function planValues(world, run, t) {
       : [run.support(row), run.estimate(row, t)]);
   let q = utility.map((u, row) => (world.forbidden.has(row) ? -Infinity : u));
   const best = new Float64Array(world.nStates);
-  const { terminal, starts } = episodesAt(run.method, t);
+  const { terminal, starts } = episodesAt(run.planning, run.method.after_end, t);
   for (let step = 0; step < stepsBack; step += 1) {
     for (let s = 0; s < world.nStates; s += 1) {
       best[s] = q[world.row(0, s)];
@@ -56,12 +56,34 @@ function expectedVisits(run, row, s, t) {
   return -sum;
 }
 
-/** Return the best action in every state at time t, -1 if several are best; null if values are not known in every state. */
+const planCache = new WeakMap();
+
+/** Return planned values at time t; those of the last time are kept. */
+function cachedPlan(world, run, t) {
+  const key = `${t} ${run.nSteps}`;
+  if (!planCache.has(run) || planCache.get(run).key !== key) planCache.set(run, { key, q: planValues(world, run, t) });
+  return planCache.get(run).q;
+}
+
+/** Return the values of actions in every state at time t, as an array of arrays; null if they are not known in every state. */
+function valuesInAllStates(world, run, t) {
+  if (["here", "unknown"].includes(run.method.kind)) return null;
+  return Array.from({ length: world.nStates }, (_, s) => actionValues(world, run, t, s));
+}
+
+/** Return the value of the best possible action in each state; null if values are not known in every state. Terminal states have none (0). */
+export function stateValues(world, run, t) {
+  const values = valuesInAllStates(world, run, t);
+  return values && Float64Array.from(values, (ofActions, s) => {
+    const possible = ofActions.filter((_, a) => !world.forbidden.has(world.row(a, s)));
+    return world.terminal.has(s) ? 0 : Math.max(...possible);
+  });
+}
+
+/** Return the best action in every state at time t, -1 if several are best; null if there are no preferences in every state. */
 export function bestActions(world, run, t) {
   if (!["plan", "utility", "learned"].includes(run.method.kind)) return null;
-  const q = run.method.kind === "plan" ? planValues(world, run, t) : null;
-  return Array.from({ length: world.nStates }, (_, s) => {
-    const values = q ? Array.from(q.subarray(world.row(0, s), world.row(0, s) + world.nActions)) : actionValues(world, run, t, s);
+  return valuesInAllStates(world, run, t).map((values) => {
     const best = Math.max(...values);
     const tied = values.filter((value) => value >= best - 1e-12 * Math.abs(best));
     return tied.length === 1 ? values.indexOf(best) : -1;
@@ -73,7 +95,7 @@ export function actionValues(world, run, t, s) {
   const { kind } = run.method;
   const rows = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
   if (kind === "plan") {
-    const q = planValues(world, run, t);
+    const q = cachedPlan(world, run, t);
     return rows.map((row) => q[row]);
   }
   if (kind === "utility") return rows.map((row) => run.utility(row, t));

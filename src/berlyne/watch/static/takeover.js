@@ -1,12 +1,28 @@
-// Take over: a person replaces an agent and sees only what the agent sees.
-import { Person } from "./belief.js";
-import { formatShort } from "./colour.js";
-import { unpack } from "./data.js";
+// Take over: a person goes on from the step that is shown, and sees only what the agent sees.
+import { sourceColour } from "./colour.js";
 import { element } from "./details.js";
+import { countOf, formatShort } from "./numbers.js";
 import { Panel } from "./panel.js";
+import { Person } from "./person.js";
+import { downloadRun } from "./record.js";
 
-const ARROW_ACTIONS = { ArrowUp: 0, ArrowDown: 1, ArrowLeft: 2, ArrowRight: 3 };
-const ARROW_SIGNS = ["▲", "▼", "◀", "▶"];
+const ARROWS = { ArrowUp: "0,-1", ArrowDown: "0,1", ArrowLeft: "-1,0", ArrowRight: "1,0" };
+const SIGNS = { "0,-1": "▲", "0,1": "▼", "-1,0": "◀", "1,0": "▶" };
+const PLACES = { "0,-1": "up", "0,1": "down", "-1,0": "left", "1,0": "right" };
+const KEYS = "0123456789abcdefghijklmnopqrstuvwxyz";
+
+/** Return the key of each action: its own name if all are single characters, else its number; letters follow 9. */
+export function keysOf(world) {
+  const names = world.actions.map((name) => name.toLowerCase());
+  const own = names.every((name) => name.length === 1 && KEYS.includes(name)) && new Set(names).size === names.length;
+  return own ? names : names.map((_, a) => KEYS[a] || "");
+}
+
+/** Return the action of each arrow key, for actions that are directions. */
+function arrowActions(world) {
+  const found = Object.entries(ARROWS).map(([key, step]) => [key, world.directions.findIndex((direction) => direction && `${direction}` === step)]);
+  return Object.fromEntries(found.filter(([, a]) => a >= 0));
+}
 
 export class Takeover {
   constructor(app) {
@@ -14,47 +30,74 @@ export class Takeover {
     this.pad = document.getElementById("pad");
     this.keys = document.getElementById("keys");
     this.score = document.getElementById("score");
-    const { world } = app;
-    this.keys.classList.toggle("cross", Boolean(world.maze));
-    world.actions.forEach((label, a) => {
-      const text = world.maze ? ARROW_SIGNS[a] : `${a < 9 ? `${a + 1}: ` : ""}${world.actionName(a)}`;
-      const button = element("button", { type: "button", "data-a": a, "aria-label": world.maze ? label : null, text });
-      button.addEventListener("click", () => this.take(a));
-      this.keys.append(button);
-    });
-    document.getElementById("hint").textContent = world.maze
-      ? "Arrow keys push up, down, left and right. Pushes are noisy; find out how noisy. Like the agents, you see the walls and know which rooms are one step away, but not which push leads there. A pink dot marks a room with a wall that may lead to the base (the pink rings)."
-      : "Number keys take the actions. Find out what they do. At the start you know what the agents know.";
-    document.getElementById("your-keys").textContent = `Use the ${world.maze ? "arrow" : "number"} keys or the buttons above. ` +
-      "Point at a state to see the estimated outcomes of its actions. Click to keep it selected.";
-    document.getElementById("again").addEventListener("click", () => this.begin(this.run));
+    this.name = document.getElementById("name");
+    this.arrows = arrowActions(app.world);
+    this.keyOf = keysOf(app.world);
+    this._makeButtons();
+    this._explain();
+    document.getElementById("again").addEventListener("click", () => this.begin(this.run, this.from));
     document.getElementById("leave").addEventListener("click", () => this.leave());
+    document.getElementById("download").addEventListener("click", () => downloadRun(app, this.name.value.trim()));
   }
 
-  /** Begin at the start of a run. The seed is always the same, so the outcomes depend only on the actions. */
-  begin(run) {
+  /** Make a button for every action: directions in a cross, the others beside it. */
+  _makeButtons() {
+    const { world } = this.app;
+    const cross = element("div", { class: "cross" });
+    const others = element("div", { class: "others" });
+    world.actions.forEach((_, a) => {
+      const direction = world.directions[a] && `${world.directions[a]}`;
+      const isArrow = Object.values(this.arrows).includes(a);
+      const key = this.keyOf[a];
+      const text = isArrow ? SIGNS[direction] : `${key ? `${key}: ` : ""}${world.actionName(a)}`;
+      const button = element("button", { type: "button", "data-a": a, "aria-label": isArrow ? world.actions[a] : null,
+        title: isArrow ? `${world.actions[a]}, key ${key}` : null, class: isArrow ? PLACES[direction] : null, text });
+      button.addEventListener("click", () => this.take(a));
+      (isArrow ? cross : others).append(button);
+    });
+    this.keys.replaceChildren(...[cross, others].filter((group) => group.firstChild));
+    this.buttons = [...this.keys.querySelectorAll("button")];
+  }
+
+  _explain() {
+    const { world } = this.app;
+    const hasArrows = Object.keys(this.arrows).length > 0;
+    const rest = world.nActions > Object.keys(this.arrows).length;
+    const ways = [...(hasArrows ? ["arrow"] : []), ...(rest ? ["number"] : [])].join(" and ");
+    const many = world.nActions > 10 && rest ? " After 9, letters follow." : "";
+    document.getElementById("hint").textContent = world.maze
+      ? "Arrow keys push up, down, left and right. Pushes are noisy; find out how noisy. Like the agents, you see the walls and know which rooms are one step away, but not which push leads there. A blue dot marks a room with a wall that may lead to the base (the blue target)."
+      : `The ${ways} keys take the actions.${many} Find out what they do. You know what the agent knows at this step.`;
+    document.getElementById("your-keys").textContent = `Use the ${ways} keys or the buttons above.${many} ` +
+      "Point at a state to see the estimated outcomes of its actions. Click to keep it selected.";
+  }
+
+  /** Go on from time t of a run. The seed is always the same, so the outcomes depend only on the actions. */
+  begin(run, t) {
     const { app } = this;
-    this.run = run;
+    Object.assign(this, { run, from: t });
     app.pause();
-    app.person = new Person(app.world, run, app.seed, unpack);
+    app.setPerson(new Person(app.world, run, app.seed, t));
     if (this.panel) this.panel.root.remove();
-    this.panel = new Panel(app, app.person, -1, true);
-    this.panel.button.remove();
+    this.panel = new Panel(app, app.person, true);
     document.getElementById("panels").append(this.panel.root);
     app.taking = true;
     this._show();
-    this.panel.resize();
-    app.redraw();
+    app.resize();
     this.updateScore();
-    (document.activeElement && document.activeElement.id === "again" ? document.activeElement : this.keys.firstChild).focus();
+    (document.activeElement && document.activeElement.id === "again" ? document.activeElement : this.buttons[0]).focus();
   }
 
+  /** Go back to the replay, in which the person's run stays as "You". */
   leave() {
-    this.app.taking = false;
+    const { app } = this;
+    app.taking = false;
     this.panel.root.remove();
+    app.keepPerson();
     this._show();
-    this.app.resize();
-    this.app.panels[0].button.focus();
+    app.seek(app.mode === "step" ? app.person ? app.person.nSteps : this.from : app.index);
+    app.resize();
+    app.panels[0].button.focus();
   }
 
   _show() {
@@ -68,17 +111,19 @@ export class Takeover {
   }
 
   take(a, outcome = null) {
-    const sNext = this.app.person.take(a, outcome);
+    const { person } = this.app;
+    if (!person.canTake(a)) return null;
+    const sNext = person.take(a, outcome);
     this.app.redraw();
     this.updateScore();
     return sNext;
   }
 
   handleKey(event) {
-    const { world } = this.app;
-    const a = world.maze ? ARROW_ACTIONS[event.key] : "123456789".indexOf(event.key);
-    if (event.key.length > 1 && !world.maze) return;
-    if (a === undefined || a < 0 || a >= world.nActions) return;
+    if (event.target === this.name) return;
+    const key = event.key.toLowerCase();
+    const a = event.key in this.arrows ? this.arrows[event.key] : key.length === 1 ? this.keyOf.indexOf(key) : -1;
+    if (a < 0) return;
     event.preventDefault();
     event.stopPropagation();
     this.take(a);
@@ -89,7 +134,9 @@ export class Takeover {
     const { person, runs } = this.app;
     const t = person.nSteps;
     const others = runs.map((run) => `${run.name} ${formatShort(run.curve[Math.min(t, run.nSteps)])}`).join(", ");
-    const steps = t === 1 ? "1 step" : `${t} steps`;
-    this.score.textContent = `After ${steps} you still have ${formatShort(person.curve[t])} bits to learn. The agents at the same step: ${others}.`;
+    const own = person.begin ? `After ${countOf(t - person.begin, "step")} of your own, at step ${t.toLocaleString("en")},` : `After ${countOf(t, "step")}`;
+    this.score.textContent = `${own} you still have ${formatShort(person.curve[t])} bits to learn. The agents at the same step: ${others}.`;
+    this.score.style.borderColor = sourceColour(person);
+    this.buttons.forEach((button) => { button.disabled = !person.canTake(Number(button.dataset.a)); });
   }
 }
