@@ -33,6 +33,7 @@ from berlyne.labels import (
 )
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import (
+    TIMED_OUT,
     UNKNOWN,
     History,
     RawHistory,
@@ -256,12 +257,12 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 self._next_draw[0] = 0.0
         return self._next_draw
 
-    def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
+    def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False, timed_out: bool = False) -> None:
         """Learn that action `a` in state `s` led to `s_next`.
 
         After the end of an episode, pass the start of the next episode to `act`; the reset is not a transition. A state
         in which an episode ended is terminal: no action can be taken there. It is nonterminal if an action was taken
-        there, before or after.
+        there, before or after. An episode that timed out is over, too, but `s_next` is not terminal.
 
         Parameters
         ----------
@@ -269,14 +270,16 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             Labels of the state, the action and the next state.
         ended : bool
             Whether the episode ended in `s_next`.
+        timed_out : bool
+            Whether you cut the episode after this observation, for example because the time was over.
         """
         a = self._number("a", a, self.action_labels)
-        check_flag("ended", ended, optional=False)
+        code = _end_code(ended, timed_out)
         with self._lock:
             if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
                 self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
             s = self._find_or_add("s", s)
-            self._observe(s, a, self._find_or_add("s_next", s_next), bool(ended))
+            self._observe(s, a, self._find_or_add("s_next", s_next), code)
 
     def _find_or_add(self, name: str, state: Any) -> int:
         """Return the number of a state; add its label if it is new and the prior discovers states."""
@@ -329,7 +332,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._history.extend((s, a, s_next, ended))
         if ended:
             self._agent.end_episode()
-            self._mark_terminal([s_next])
+            self._mark_terminal([] if ended == TIMED_OUT else [s_next])
 
     def observe_many(self, history: Any, **columns: Unpack[ColumnNames]) -> None:
         """Learn a recorded history of transitions, for example as a warm start; if a line is invalid, learn nothing.
@@ -363,10 +366,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 for s, a, _ in lines.steps[lines.is_complete].tolist() if self._allowed else []:
                     self._check_possible(s, a)
                 self.ends_in([self.state_labels[s] for s in lines.terminal.tolist()])
-            for (s, a, s_next), ended in zip(lines.steps.tolist(), lines.ended.tolist(), strict=True):
+            cut = np.zeros(len(lines.steps), dtype=bool) if lines.timed_out is None else lines.timed_out
+            codes = zip(lines.steps.tolist(), lines.ended.tolist(), cut.tolist(), strict=True)
+            for (s, a, s_next), ended, timed_out in codes:
                 over = ended or s_next in terminal
                 if UNKNOWN not in (a, s_next):
-                    self.observe(labels[s], self.action_labels[a], labels[s_next], ended=over)
+                    flags = {"ended": over, "timed_out": timed_out and not over}
+                    self.observe(labels[s], self.action_labels[a], labels[s_next], **flags)
                 elif s_next != UNKNOWN:
                     self._learn_without_action(labels[s], labels[s_next], over)
 
@@ -466,7 +472,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def history(self) -> list[Transition]:
-        """Observed transitions in order: tuples `(s, a, s_next)` in labels, with an attribute `ended`.
+        """Observed transitions in order: tuples `(s, a, s_next)` in labels, with attributes `ended` and `timed_out`.
 
         An explorer that learns them with `observe_many` knows the same, except for states declared by `discover` and
         `ends_in`.
@@ -476,7 +482,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             return transitions(lines[:, :3], lines[:, 3], self.state_labels, self.action_labels)
 
     def _history_array(self) -> IntArray:
-        """Return s, a, s_next and `ended` of each observation as numbers, `(n_obs, 4)`."""
+        """Return s, a, s_next and `ended` (2 for a time-out) of each observation as numbers, `(n_obs, 4)`."""
         if self._history is None:
             raise ValueError("this explorer was loaded from a file without a history")
         return np.array(self._history, dtype=np.int64).reshape(-1, 4)
@@ -578,12 +584,14 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def episode_is_over(self) -> bool:
-        """Whether the last observation led to a terminal state, so that you must give the start of the next episode.
+        """Whether the last episode ended or timed out, so that you must give the start of the next one.
 
         Always False for a strategy that chooses the state itself.
         """
         with self._lock:
-            return not self.strategy.relocates and self._agent.current_state in self._terminal
+            if self.strategy.relocates:
+                return False
+            return self._agent.current_state in self._terminal or self._agent.episode_is_over
 
     def plot(self, what: Any = "utility", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the states coloured by a quantity, and mark the current state.
@@ -710,7 +718,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 raise ValueError(
                     "nothing was observed yet, so the current state is unknown; set the start state: s=..."
                 )
-            if start in self._terminal and not self.strategy.relocates:
+            is_over = start in self._terminal or (s is None and self._agent.episode_is_over)
+            if is_over and not self.strategy.relocates:
                 raise ValueError(
                     f"the episode is over in state {self.states[start]!r}; set the start state of the next one: s=..."
                 )
@@ -861,6 +870,15 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         if check_count(name, value, 0) >= labels.size:
             raise ValueError(f"{name} is {value}; it must be 0 to {labels.size - 1}")
         return int(value)
+
+
+def _end_code(ended: bool, timed_out: bool) -> int:
+    """Return 0 if the episode goes on, 1 if it ended, or `TIMED_OUT`; raise a ValueError if it did both."""
+    check_flag("ended", ended, optional=False)
+    check_flag("timed_out", timed_out, optional=False)
+    if ended and timed_out:
+        raise ValueError("ended and timed_out are both True; an episode either ends in a state or is cut there")
+    return TIMED_OUT if timed_out else int(ended)
 
 
 def _by_time(times: dict[int, int]) -> dict[int, list[int]]:

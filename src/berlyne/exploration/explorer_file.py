@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from berlyne.labels import GrowingLabels, Labels, label_from_json, label_to_json
+from berlyne.models.history import TIMED_OUT
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
 from berlyne.priors.registry import PRIORS, prior_from_description
@@ -161,7 +162,7 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     if "told_closed" in arrays:
         explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
         return
-    observed = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
+    observed = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended == 1}
     explorer._declared_terminal = dict.fromkeys(explorer._terminal - observed, 0)
 
 
@@ -195,7 +196,7 @@ def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict
 def _replay(explorer: Explorer, arrays: dict[str, Any]) -> None:
     """Observe the history of a file in order, with its declarations."""
     history, n_states, n_actions = arrays["history"], explorer.n_states, explorer.n_actions
-    sizes = (n_states, n_actions, n_states, 2)
+    sizes = (n_states, n_actions, n_states, TIMED_OUT + 1)
     valid = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
     if not valid or np.any((history < 0) | (history >= sizes)) or n_states * n_actions > MAX_ROWS:
         raise ValueError("the history has invalid lines")
@@ -224,7 +225,7 @@ def _rng(settings: dict[str, Any]) -> np.random.Generator:
 def _check_history(explorer: Explorer, history: Any) -> array[int]:
     """Return the history, if it leads to the counts and the last outcomes of the explorer."""
     model = InternalModel(explorer.prior, n_states=explorer.n_states, n_actions=explorer.n_actions)
-    if history.ndim != 2 or history.shape[1] != 4 or not np.all((history[:, 3] == 0) | (history[:, 3] == 1)):
+    if history.ndim != 2 or history.shape[1] != 4 or not np.all(np.isin(history[:, 3], (0, 1, TIMED_OUT))):
         raise ValueError("the history has invalid lines")
     model.observe_many(history[:, :3])
     counts, expected = model.sparse_counts, explorer.model.sparse_counts
@@ -247,7 +248,7 @@ def _episodes(history: Any, here: Any) -> dict[str, Any]:
 
 
 def _ends(history: array[int]) -> zip[tuple[int, int]]:
-    """Return the next state of each observation, and whether an episode ended there."""
+    """Return the next state of each observation, and whether an episode ended there (1) or was cut (`TIMED_OUT`)."""
     return zip(history[2::4], history[3::4], strict=True)
 
 
