@@ -58,11 +58,11 @@ def test_time_outs_are_kept_in_history_files_and_undo(prior, tmp_path):
 
 def test_replay_takes_a_time_out_as_the_end_of_an_episode_without_a_terminal_state():
     """Its values are those of a frame in which the next line belongs to another episode."""
-    lines = [(0, 1, 2), (2, 0, 1), (0, 1, 2)]
-    flags = [{"timed_out": True}, {"ended": True}, {}]
+    lines = [(0, 0, 0), (0, 1, 2), (2, 0, 1), (0, 1, 2)]
+    flags = [{}, {"timed_out": True}, {"ended": True}, {}]
     cut = replay(KNOWN, [Transition(*line, **flag) for line, flag in zip(lines, flags, strict=True)], "PIG(VI)")
     s, a, s_next = zip(*lines, strict=True)
-    frame = {"s": s, "a": a, "s_next": s_next, "episode": [0, 1, 2], "ended": [False, True, False]}
+    frame = {"s": s, "a": a, "s_next": s_next, "episode": [0, 0, 1, 2], "ended": [False, False, True, False]}
     assert np.array_equal(cut["action_values"], replay(KNOWN, pandas.DataFrame(frame), "PIG(VI)")["action_values"])
     uncut = replay(
         KNOWN, [Transition(*line, flag.get("ended", False)) for line, flag in zip(lines, flags, strict=True)]
