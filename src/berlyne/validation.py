@@ -80,6 +80,13 @@ def check_number(name: str, value: float, low: float, high: float, *, open_low: 
     return number
 
 
+def check_text(name: str, value: str) -> str:
+    """Return `value` if it is a string that is not empty; otherwise raise a `ValueError`."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} is {value!r:.60}; it must be text")
+    return str(value)
+
+
 def check_flag(name: str, value: bool | None, *, optional: bool = True) -> None:
     """Raise a `ValueError` if `value` is not True or False; None is allowed if `optional`."""
     if not isinstance(value, bool | np.bool_) and not (optional and value is None):

@@ -274,12 +274,24 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             Whether you cut the episode after this observation, for example because the time was over.
         """
         a = self._number("a", a, self.action_labels)
-        code = _end_code(ended, timed_out)
+        code = end_code(ended, timed_out)
         with self._lock:
             if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
                 self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
             s = self._find_or_add("s", s)
             self._observe(s, a, self._find_or_add("s_next", s_next), code)
+
+    def check_pair(self, s: Any, a: Any) -> None:
+        """Raise a `ValueError` if there is no such state or action, or if the action is not possible in the state.
+
+        Parameters
+        ----------
+        s, a : object
+            Labels of the state and the action.
+        """
+        a = self._number("a", a, self.action_labels)
+        with self._lock:
+            self._check_possible(self._number("s", s, self.state_labels), a)
 
     def _find_or_add(self, name: str, state: Any) -> int:
         """Return the number of a state; add its label if it is new and the prior discovers states."""
@@ -872,7 +884,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         return int(value)
 
 
-def _end_code(ended: bool, timed_out: bool) -> int:
+def end_code(ended: bool, timed_out: bool) -> int:
     """Return 0 if the episode goes on, 1 if it ended, or `TIMED_OUT`; raise a ValueError if it did both."""
     check_flag("ended", ended, optional=False)
     check_flag("timed_out", timed_out, optional=False)

@@ -132,12 +132,19 @@ class Log:
             raise StoreError(f"{self.path} is not a lab book")
 
 
-def create_log(path: Path, line: Line) -> None:
-    """Create a log with one line; it is complete or not written. Only a log with a cut-off first line is replaced."""
+def create_log(path: Path, *lines: Line) -> None:
+    """Create a log with these lines; it is complete or not written.
+
+    Only a log with a cut-off first line is replaced.
+    """
     check_can_create(path)
     with write_lock(path):
         check_can_create(path)
-        write_store_file(path, _encode_line(line, 0)[0], sync_folder=True)
+        content, total = b"", 0
+        for line in lines:
+            encoded, total = _encode_line(line, total)
+            content += encoded
+        write_store_file(path, content, sync_folder=True)
 
 
 def check_can_create(path: Path) -> None:

@@ -24,7 +24,9 @@ from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.user_modules import check_modules, import_modules, import_object
 from berlyne.validation import check_count, short_repr
 
-FORMAT = 1
+FORMAT = 2
+"""Format of new books; from 2 on, lines have times, and may be declarations, lost trials and questions."""
+READABLE_FORMATS = (1, FORMAT)
 
 
 def make_header(
@@ -45,6 +47,18 @@ def make_header(
         **({"imports": list(modules)} if modules else {}),
         **({} if options["possible"] is None else {"possible": _describe_possible(options["possible"])}),
     }
+
+
+def changed_header(header: Line, prior: Prior | str | None, strategy: str | Strategy | None, seed: int | None) -> Line:
+    """Return the first line of a book with another prior, strategy or seed; None keeps the one in `header`."""
+    changes: Line = {"format": FORMAT}
+    if prior is not None:
+        changes["prior"] = {"from": prior} if isinstance(prior, str) else _describe_prior(prior)
+    if strategy is not None:
+        changes["strategy"] = _describe_strategy(strategy)
+    if seed is not None:
+        changes["seed"] = check_count("seed", seed, 0)
+    return {**header, **changes}
 
 
 def _describe_possible(possible: Any) -> Any:
@@ -78,8 +92,11 @@ def explorer_from_header(
     prior, strategy : Prior or str, Strategy or str, or None
         Arguments that the user passed with the book; they must match the first line.
     """
-    if header.get("format") != FORMAT:
-        raise StoreError(f"{path} has format {header.get('format')}; this version of berlyne reads format {FORMAT}")
+    if header.get("format") not in READABLE_FORMATS:
+        raise StoreError(
+            f"{path} has format {header.get('format')}; this version of berlyne reads formats "
+            f"{' and '.join(map(str, READABLE_FORMATS))}"
+        )
     with _report_errors(path):
         prior_entry, strategy_entry, seed = dict(header["prior"]), header["strategy"], header["seed"]
         custom_name = None if isinstance(strategy_entry, str) else str(strategy_entry["own"])
