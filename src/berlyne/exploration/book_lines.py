@@ -29,8 +29,10 @@ class Trial(Transition):
 
     Attributes
     ----------
-    ended, timed_out, lost : bool
-        Whether the episode ended in `s_next`, whether it was cut there, and whether the outcome was lost.
+    ended, timed_out : bool
+        Whether the episode ended in `s_next`, and whether it was cut there.
+    lost : bool
+        Whether the outcome was lost.
     time : str or None
         When the trial was recorded, in ISO 8601 and UTC.
     note : str or None
@@ -39,6 +41,8 @@ class Trial(Transition):
         The client, such as "rig 2", that recorded it.
     """
 
+    ended: bool
+    timed_out: bool
     lost: bool
     time: str | None
     note: str | None

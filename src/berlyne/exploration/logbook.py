@@ -380,9 +380,9 @@ class LabBook:
                 )
             terminal = [] if isinstance(own, GrowingLabels) else lines.terminal.tolist()
             declared = [{"ends_in": json_labels(states[s] for s in terminal)}] if terminal else []
-            told = trial_lines(lines, states, explorer.action_labels)
-            if declared or told:
-                self._record({"many": [*declared, *told]}, note=note)
+            trials = trial_lines(lines, states, explorer.action_labels)
+            if declared or trials:
+                self._record({"many": [*declared, *trials]}, note=note)
 
     @overload
     def undo(self) -> Trial: ...
@@ -646,10 +646,8 @@ def trial_lines(lines: History, states: Labels, actions: Labels) -> list[Line]:
     result = []
     for (s, a, s_next), ended, timed_out in zip(lines.steps.tolist(), lines.ended, cut, strict=True):
         flags = {name: True for name, flag in (("ended", ended), ("timed_out", timed_out and not ended)) if flag}
-        pair = states[s], actions[a]
-        known = s_next != UNKNOWN
-        told = {"told": json_labels((*pair, states[s_next]))} if known else {"lost": json_labels(pair)}
-        result.append({**told, **flags})
+        labels = (states[s], actions[a]) if s_next == UNKNOWN else (states[s], actions[a], states[s_next])
+        result.append({"lost" if s_next == UNKNOWN else "told": json_labels(labels), **flags})
     return result
 
 

@@ -19,7 +19,7 @@ from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.streams import method_seed
 from berlyne.validation import FloatArray
 
-N_IMAGINED = 16
+N_IMAGINED = 8
 """Number of copies whose values are averaged."""
 
 
@@ -97,8 +97,7 @@ def imagine_outcomes(explorer: Explorer, pending: Sequence[PendingTrial], i: int
         Number of the copy, on which the outcomes depend.
     """
     agent = explorer._agent.copy()
-    agent.schedule = None  # as in Agent.imagine: what is imagined does not refit the prior
-    agent.reseed(_uniforms(explorer, 0, i + 1, 2).reshape(1, 2))
+    agent.begin_imagining(_uniforms(explorer, 0, i + 1, 2).reshape(1, 2))
     for trial in pending:
         s = explorer._number("s", trial.s, explorer.state_labels)
         a = explorer._number("a", trial.a, explorer.action_labels)
