@@ -51,6 +51,7 @@ from berlyne.priors import Prior
 from berlyne.priors.predictive import observations_of
 from berlyne.priors.protocols import check_prior as check_is_prior
 from berlyne.priors.protocols import discovers_states
+from berlyne.strategies.costs import parse_costs, strategy_per_cost
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import (
     BoolArray,
@@ -95,6 +96,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     possible : mapping, or array of bool and shape (M, N), optional
         Actions that can be taken in each state: a mapping from states to actions, in which all actions are possible in
         the other states, or a mask `[a, s]`. By default all are possible. `allow` adds what you learn later.
+    costs : mapping, or array of shape (M,) or (M, N), optional
+        Costs of the actions, such as `{"heat": 5}`, in which the other actions cost 1; or costs `[a]` or `[a, s]`.
+        The strategy then compares utilities per cost, see `berlyne.strategies.costs`.
 
     Attributes
     ----------
@@ -128,13 +132,15 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
         possible: Any = None,
+        costs: Any = None,
     ) -> None:
         check_is_prior(prior)
         rng = streams(seed).agent
         if discovers_states(prior):
             if n_states is not None:
                 raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
-            self._initialize(prior, (GrowingLabels(), make_labels("action", n_actions, prior, actions)), strategy, rng)
+            labels = GrowingLabels(), make_labels("action", n_actions, prior, actions)
+            self._initialize(prior, labels, strategy, rng, costs)
             self.discover(() if states is None else states)
             if possible is not None and not isinstance(possible, Mapping):
                 raise ValueError(
@@ -144,18 +150,25 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 self.allow(state, listed)
             return
         model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
-        self._initialize(prior, (model.state_labels, model.action_labels), strategy, rng)
+        self._initialize(prior, (model.state_labels, model.action_labels), strategy, rng, costs)
         allowed = parse_possible(possible, self.state_labels, self.action_labels)
         if allowed is not None:
             for s in np.flatnonzero(~allowed.all(axis=0)).tolist():
                 self._allow(self.states[s], allowed[:, s])
 
     def _initialize(
-        self, prior: Prior, labels: tuple[Labels, Labels], strategy: str | Strategy, rng: np.random.Generator
+        self,
+        prior: Prior,
+        labels: tuple[Labels, Labels],
+        strategy: str | Strategy,
+        rng: np.random.Generator,
+        costs: Any = None,
     ) -> None:
         self.prior, self.strategy = prior, get_strategy(strategy)
         self.state_labels, self.action_labels = labels
         self.n_actions = self.action_labels.size
+        n_states = None if isinstance(self.state_labels, GrowingLabels) else self.state_labels.size
+        self._costs = None if costs is None else parse_costs(costs, n_states, self.action_labels)
         self._rng = rng
         self._declared_states: dict[int, int] = {}  # n_obs at the time of the declaration, by state
         self._declared_terminal: dict[int, int] = {}
@@ -172,12 +185,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._history: array[int] | None = array("i")  # s, a, s_next, ended of each observation; None if unknown
         self._next_draw: FloatArray | None = None  # uniforms of the next choice, once drawn
         seed, seeds = method_seed(self._rng), self._agent.seeds if hasattr(self, "_agent") else None
+        strategy = self.strategy if self._costs is None else strategy_per_cost(self.strategy, self._costs)
         self._agent: Agent
         if isinstance(self.state_labels, GrowingLabels):
-            self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy, seed=seed)
+            self._agent = make_open_state_agent(self.prior, self.n_actions, strategy, seed=seed)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
-            self._agent = make_agent(model, self.strategy, None, seed=seed)
+            self._agent = make_agent(model, strategy, None, seed=seed)
         if seeds is not None:  # those of a file
             self._agent.load_seeds(seeds)
         for state, allowed in self._allowed.items():
@@ -194,6 +208,12 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def n_states(self) -> int:
         """Number of states, N; with a prior that discovers states, the number of known states."""
         return self.state_labels.size
+
+    @property
+    def costs(self) -> FloatArray:
+        """Cost of each action in each known state, `[a, s]`; 1 unless `costs=` was set."""
+        shape = self.n_actions, self.n_states
+        return np.array(np.broadcast_to(1.0 if self._costs is None else self._costs, shape))
 
     @property
     def allowed(self) -> BoolArray:
@@ -721,7 +741,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         Returns
         -------
         Gain
-            Mean and standard error, in bits.
+            Mean and standard error, in bits, with the expected cost of these steps and the gain per cost.
         """
         n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
         with self._lock:
@@ -737,7 +757,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 )
             if self.strategy.relocates:
                 self._check_state_available()
-            return simulate_gain(self._agent, max(start, 0), n_steps, n_samples, seed)
+            costs = np.ones((self.n_actions, 1)) if self._costs is None else self._costs
+            return simulate_gain(self._agent, max(start, 0), n_steps, n_samples, seed, costs=costs)
 
     def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
         """Return whether at most `bits` are missing, with probability `confidence`: a stopping rule.
@@ -775,7 +796,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def action_values(self, s: Any = None) -> FloatArray:
         """Return the action values of the next choice: Q of a planner or learner, a utility, or a heuristic's score.
 
-        Zero for Random; NaN for your own method without `values`. Does not change the explorer.
+        If actions have costs, the utility per cost of the best plan that begins with each action. Zero for Random; NaN
+        for your own method without `values`. Does not change the explorer.
 
         Parameters
         ----------

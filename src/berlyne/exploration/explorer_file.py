@@ -58,6 +58,8 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
         "states": labels_to_json(explorer.state_labels),
         "actions": labels_to_json(explorer.action_labels),
     }
+    if explorer._costs is not None:
+        settings["costs"] = explorer._costs.tolist()
     if explorer._allowed:
         settings["possible"] = [[label_to_json(s), allowed.tolist()] for s, allowed in explorer._allowed.items()]
     arrays = {
@@ -77,7 +79,11 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
 
 def _is_replayed(explorer: Explorer) -> bool:
     """Whether an explorer of known states depends on the order of its observations, so that a file is replayed."""
-    return explorer._agent.schedule is not None or bool(getattr(explorer.strategy.coordinate, "keeps_plans", False))
+    return (
+        explorer._agent.schedule is not None
+        or explorer._costs is not None
+        or bool(getattr(explorer.strategy.coordinate, "keeps_plans", False))
+    )
 
 
 def _pairs(numbers: dict[int, int]) -> Any:
@@ -134,7 +140,8 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     states, actions = labels_from_json(settings.get("states")), labels_from_json(settings.get("actions"))
     model = InternalModel(prior_from_description(prior, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
-    explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
+    strategy, costs = _strategy_from(settings["strategy"]), _costs(settings)
+    explorer._initialize(model.prior, labels, strategy, _rng(settings), costs)
     _load_possible(explorer, settings)
     if _is_replayed(explorer):
         if "seeds" in arrays:
@@ -182,9 +189,8 @@ def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict
     states = GrowingLabels()
     for label in labels_from_json(settings["states"]) or []:
         states.add(label)
-    explorer._initialize(
-        prior_from_description(prior, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings)
-    )
+    strategy, costs = _strategy_from(settings["strategy"]), _costs(settings)
+    explorer._initialize(prior_from_description(prior, arrays), (states, actions), strategy, _rng(settings), costs)
     labels = list(states.all)
     _load_possible(explorer, settings)
     _replay(explorer, arrays)
@@ -213,6 +219,12 @@ def _declared(explorer: Explorer, arrays: dict[str, Any], name: str) -> dict[int
     if not valid or np.any(pairs < 0) or np.any(pairs > (explorer.n_states - 1, explorer.n_obs)):
         raise ValueError("a declared state or its time is out of range")
     return {int(s): int(t) for s, t in pairs}
+
+
+def _costs(settings: dict[str, Any]) -> Any:
+    """Return the costs of the actions; None if they have none."""
+    costs = settings.get("costs")
+    return None if costs is None else [row[0] for row in costs] if len(costs[0]) == 1 else costs
 
 
 def _rng(settings: dict[str, Any]) -> np.random.Generator:

@@ -46,7 +46,22 @@ def make_header(
         **{name: check_count(name, size, 1) for name, size in sizes.items() if size is not None},
         **({"imports": list(modules)} if modules else {}),
         **({} if options["possible"] is None else {"possible": _describe_possible(options["possible"])}),
+        **({} if options.get("costs") is None else {"costs": _describe_costs(options["costs"])}),
     }
+
+
+def _describe_costs(costs: Any) -> Any:
+    """Return the costs of actions: pairs of an action and its cost, or an array."""
+    if isinstance(costs, Mapping):
+        return [[label_to_json(a), cost] for a, cost in costs.items()]
+    return {"array": np.asarray(costs).tolist()}
+
+
+def _read_costs(entry: Any) -> Any:
+    """Return the argument that `_describe_costs` described."""
+    if isinstance(entry, dict):
+        return np.array(entry["array"], dtype=float)
+    return {label_from_json(a): cost for a, cost in entry}
 
 
 def changed_header(header: Line, prior: Prior | str | None, strategy: str | Strategy | None, seed: int | None) -> Line:
@@ -107,6 +122,7 @@ def explorer_from_header(
         sizes = {name: header.get(name) for name in ("n_states", "n_actions")}
         modules = check_modules(header.get("imports", ()))
         possible = _read_possible(header["possible"]) if "possible" in header else None
+        costs = _read_costs(header["costs"]) if "costs" in header else None
     import_modules(modules, path.parent)
     stored_prior = _load_prior(path, prior_entry, prior)
     passed = None if strategy is None else _resolve_strategy(strategy, path.parent)
@@ -114,7 +130,8 @@ def explorer_from_header(
         stored_strategy = _load_strategy(path, strategy_entry, passed)
     else:
         stored_strategy = _check_custom_strategy(path, custom_name, passed)
-    return Explorer(stored_prior, stored_strategy, seed, states=states, actions=actions, possible=possible, **sizes)
+    labels: dict[str, Any] = {"states": states, "actions": actions}
+    return Explorer(stored_prior, stored_strategy, seed, possible=possible, costs=costs, **labels, **sizes)
 
 
 @contextlib.contextmanager

@@ -137,6 +137,7 @@ class LabBook:
         n_states: int | None = None,
         n_actions: int | None = None,
         possible: Any = None,
+        costs: Any = None,
         imports: Iterable[str] = (),
     ) -> LabBook:
         """Create a book; raise a StoreError if `path` already exists.
@@ -161,6 +162,8 @@ class LabBook:
             Numbers of states and actions, needed only without labels and if the prior does not define them.
         possible : mapping, or array of bool and shape (M, N), optional
             Actions that are possible in each state, as in `Explorer`; by default all.
+        costs : mapping, or array of shape (M,) or (M, N), optional
+            Costs of the actions, as in `Explorer`; by default each costs 1.
         imports : iterable of str
             Names of modules that register your own indices and methods; they are imported whenever the book is opened.
 
@@ -174,7 +177,7 @@ class LabBook:
         check_one_of(prior, alpha)
         labels = {"states": states, "actions": actions}
         labels = {name: None if values is None else as_list(name, values) for name, values in labels.items()}
-        options = {**labels, "n_states": n_states, "n_actions": n_actions, "possible": possible}
+        options = {**labels, "n_states": n_states, "n_actions": n_actions, "possible": possible, "costs": costs}
         prior = _default_prior(alpha, options) if prior is None else prior
         header = make_header(prior, strategy, seed, options, imports)
         explorer_from_header(path, header, prior, strategy)  # raises before a file is created
