@@ -16,6 +16,7 @@ import numpy as np
 
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.log_file import Line
+from berlyne.exploration.trials import TrialExplorer
 from berlyne.labels import as_list, label_from_json, label_to_json
 from berlyne.priors import PRIORS, Prior
 from berlyne.priors.protocols import Description
@@ -47,6 +48,7 @@ def make_header(
         **({"imports": list(modules)} if modules else {}),
         **({} if options["possible"] is None else {"possible": _describe_possible(options["possible"])}),
         **({} if options.get("costs") is None else {"costs": _describe_costs(options["costs"])}),
+        **({"trials": True} if options.get("trials") else {}),
     }
 
 
@@ -130,8 +132,12 @@ def explorer_from_header(
         stored_strategy = _load_strategy(path, strategy_entry, passed)
     else:
         stored_strategy = _check_custom_strategy(path, custom_name, passed)
-    labels: dict[str, Any] = {"states": states, "actions": actions}
-    return Explorer(stored_prior, stored_strategy, seed, possible=possible, costs=costs, **labels, **sizes)
+    options: dict[str, Any] = {"states": states, "actions": actions, "possible": possible, "costs": costs, **sizes}
+    if not header.get("trials", False):
+        return Explorer(stored_prior, stored_strategy, seed, **options)
+    explorer = TrialExplorer(stored_prior, stored_strategy, seed, **options)
+    explorer.ends_in(explorer.outcomes)
+    return explorer
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from berlyne.exploration.log_file import Line, Log, check_can_create, create_log
 from berlyne.exploration.log_header import changed_header, explorer_from_header, make_header
 from berlyne.exploration.pending import choose_besides
 from berlyne.exploration.read_only import ReadOnlyExplorer
+from berlyne.exploration.trials import START, TrialExplorer, trial_labels, trial_prior
 from berlyne.labels import GrowingLabels, Labels, as_list, label_to_json
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import UNKNOWN, History, read_raw_history, read_single_subject
@@ -96,6 +97,7 @@ class LabBook:
         self._log = Log(self.path)
         (_, self._header), *lines = self._log.new_lines()
         self._explorer = explorer_from_header(self.path, self._header, prior, strategy)
+        self._has_states = not isinstance(self._explorer, TrialExplorer)
         self._view = ReadOnlyExplorer(self._explorer)
         self._entries: list[Entry] = []  # trials and declarations that count
         self._pending: dict[int, PendingTrial] = {}
@@ -139,6 +141,8 @@ class LabBook:
         possible: Any = None,
         costs: Any = None,
         imports: Iterable[str] = (),
+        conditions: Iterable[Any] | None = None,
+        outcomes: Iterable[Any] | None = None,
     ) -> LabBook:
         """Create a book; raise a StoreError if `path` already exists.
 
@@ -166,6 +170,8 @@ class LabBook:
             Costs of the actions, as in `Explorer`; by default each costs 1.
         imports : iterable of str
             Names of modules that register your own indices and methods; they are imported whenever the book is opened.
+        conditions, outcomes : iterable, optional
+            Conditions and outcomes of trials without states, as in `berlyne.trials`, instead of states and actions.
 
         Returns
         -------
@@ -175,9 +181,20 @@ class LabBook:
         path = Path(path)
         check_can_create(path)
         check_one_of(prior, alpha)
+        is_trials = conditions is not None or outcomes is not None
+        if is_trials:
+            if (
+                conditions is None
+                or outcomes is None
+                or any(x is not None for x in (states, actions, n_states, n_actions))
+            ):
+                raise ValueError("trials need conditions= and outcomes=, and neither states nor actions")
+            states, actions = trial_labels(conditions, outcomes)
+            prior = trial_prior(len(actions), len(states), 1.0 if alpha is None else alpha) if prior is None else prior
         labels = {"states": states, "actions": actions}
         labels = {name: None if values is None else as_list(name, values) for name, values in labels.items()}
         options = {**labels, "n_states": n_states, "n_actions": n_actions, "possible": possible, "costs": costs}
+        options["trials"] = is_trials
         prior = _default_prior(alpha, options) if prior is None else prior
         header = make_header(prior, strategy, seed, options, imports)
         explorer_from_header(path, header, prior, strategy)  # raises before a file is created
@@ -210,7 +227,7 @@ class LabBook:
         """Trials that were handed out by `ask_many` or to a client, and have no outcome yet, oldest first."""
         return list(self._pending.values())
 
-    def ask(self, s: Any, among: Iterable[Any] | None = None, *, client: str | None = None) -> Any:
+    def ask(self, s: Any = NOT_GIVEN, among: Iterable[Any] | None = None, *, client: str | None = None) -> Any:
         """Return the action to try in state `s`; the same one until the next observation.
 
         With `client`, the trial is recorded as pending until you tell its outcome, report it as lost or give it up.
@@ -220,12 +237,16 @@ class LabBook:
         Parameters
         ----------
         s : object
-            The current state.
+            The current state; leave it out in a book of trials without states.
         among : iterable, optional
             Actions that are possible now; by default all.
         client : str, optional
             Name of the apparatus that will do the trial, such as "rig 2".
         """
+        if s is NOT_GIVEN:
+            if self._has_states:
+                raise ValueError("s is missing; give the current state")
+            s = START
         if self._explorer.strategy.relocates:
             raise ValueError(f"{self._explorer.strategy} chooses the state as well as the action; call ask_pair()")
         options = None if among is None else as_list("among", among)
@@ -288,6 +309,7 @@ class LabBook:
             The actions; pairs of state and action for a strategy that may go to any state.
         """
         k, relocates = check_count("k", k, 1), self._explorer.strategy.relocates
+        s = START if s is None and not self._has_states and not relocates else s
         self._explorer._check_state_argument("ask_many", s)
         options = None if among is None else as_list("among", among)
         with write_lock(self.path):
@@ -309,7 +331,7 @@ class LabBook:
     def tell(
         self,
         s: Any,
-        a: Any,
+        a: Any = NOT_GIVEN,
         s_next: Any = NOT_GIVEN,
         *,
         ended: bool = False,
@@ -324,7 +346,8 @@ class LabBook:
         Parameters
         ----------
         s, a, s_next : object
-            Labels of the state, the action and the next state.
+            Labels of the state, the action and the next state. In a book of trials without states, the condition and
+            the outcome.
         ended : bool
             Whether the episode ended in `s_next`, which is terminal then.
         timed_out : bool
@@ -336,6 +359,11 @@ class LabBook:
             recognized: a trial with a key that is in the book is not recorded again.
         """
         check_flag("lost", lost, optional=False)
+        if not self._has_states and s_next is NOT_GIVEN and s != START:
+            s, a, s_next = START, s, a
+        ended = ended or (not self._has_states and not lost)
+        if a is NOT_GIVEN:
+            raise ValueError("a is missing; give the action")
         if lost != (s_next is NOT_GIVEN):
             wrong = (
                 f"s_next is {short_repr(s_next)}, but the outcome is lost; leave s_next out"

@@ -77,7 +77,7 @@ def strategy_per_cost(strategy: Strategy, costs: FloatArray) -> Strategy:
         If the method of the strategy cannot compare utilities per cost.
     """
     method = strategy.coordinate
-    if strategy.utility is None:
+    if strategy.utility is None and not isinstance(method, ValueIteration):
         return strategy
     if type(method) is Relocating:
         return replace(strategy, coordinate=RelocatingPerCost(costs))
