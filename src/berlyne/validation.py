@@ -65,10 +65,19 @@ def is_index(value: object, size: int) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)
 
 
+UNBOUNDED = 1e300
+"""A bound from which on messages do not name it."""
+
+
 def check_number(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> float:
     """Return `value` as a float in [low, high], or in (low, high] if `open_low`; otherwise raise a `ValueError`."""
     low_bracket = "(" if open_low else "["
-    message = f"{name} is {value!r}; it must be a number in {low_bracket}{low:g}, {high:g}]"
+    valid = (
+        f"in {low_bracket}{low:g}, {high:g}]"
+        if high < UNBOUNDED
+        else f"{'above' if open_low else 'of at least'} {low:g}"
+    )
+    message = f"{name} is {value!r}; it must be a number {valid}"
     if isinstance(value, bool | np.bool_ | str | bytes):
         raise ValueError(message)
     try:

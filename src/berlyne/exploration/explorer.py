@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from berlyne.agents.base import Agent
-from berlyne.agents.make import make_agent, make_open_state_agent
+from berlyne.agents.make import Engine, make_agent, make_open_state_agent
 from berlyne.exploration.explorer_file import read_explorer, write_explorer
 from berlyne.exploration.lookahead import Gain, simulate_gain
 from berlyne.exploration.streams import method_seed, streams
@@ -99,6 +99,9 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     costs : mapping, or array of shape (M,) or (M, N), optional
         Costs of the actions, such as `{"heat": 5}`, in which the other actions cost 1; or costs `[a]` or `[a, s]`.
         The strategy then compares utilities per cost, see `berlyne.strategies.costs`.
+    engine : {"auto", "compiled", "numpy"}
+        Whether kernels or plain NumPy run the strategy; the answers are the same. "auto" uses kernels if it can. NumPy
+        starts faster and runs slower.
 
     Attributes
     ----------
@@ -133,8 +136,10 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         actions: Iterable[Hashable] | None = None,
         possible: Any = None,
         costs: Any = None,
+        engine: Engine = "auto",
     ) -> None:
         check_is_prior(prior)
+        self._engine: Engine = engine
         rng = streams(seed).agent
         if discovers_states(prior):
             if n_states is not None:
@@ -186,12 +191,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._next_draw: FloatArray | None = None  # uniforms of the next choice, once drawn
         seed, seeds = method_seed(self._rng), self._agent.seeds if hasattr(self, "_agent") else None
         strategy = self.strategy if self._costs is None else strategy_per_cost(self.strategy, self._costs)
+        engine: Engine = getattr(self, "_engine", "auto")  # files have none
         self._agent: Agent
         if isinstance(self.state_labels, GrowingLabels):
-            self._agent = make_open_state_agent(self.prior, self.n_actions, strategy, seed=seed)
+            self._agent = make_open_state_agent(self.prior, self.n_actions, strategy, engine, seed)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
-            self._agent = make_agent(model, strategy, None, seed=seed)
+            self._agent = make_agent(model, strategy, None, engine, seed)
         if seeds is not None:  # those of a file
             self._agent.load_seeds(seeds)
         for state, allowed in self._allowed.items():

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from berlyne.agents.make import Engine
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.log_file import Line
 from berlyne.exploration.trials import TrialExplorer
@@ -96,7 +97,11 @@ def _read_possible(entry: Any) -> Any:
 
 
 def explorer_from_header(
-    path: Path, header: Any, prior: Prior | str | None, strategy: str | Strategy | None
+    path: Path,
+    header: Any,
+    prior: Prior | str | None,
+    strategy: str | Strategy | None,
+    engine: Engine = "auto",
 ) -> Explorer:
     """Return the explorer that the first line of a book describes, without observations.
 
@@ -108,6 +113,8 @@ def explorer_from_header(
         The first line.
     prior, strategy : Prior or str, Strategy or str, or None
         Arguments that the user passed with the book; they must match the first line.
+    engine : {"auto", "compiled", "numpy"}
+        Whether kernels or plain NumPy run the strategy.
     """
     if header.get("format") not in READABLE_FORMATS:
         raise StoreError(
@@ -133,6 +140,7 @@ def explorer_from_header(
     else:
         stored_strategy = _check_custom_strategy(path, custom_name, passed)
     options: dict[str, Any] = {"states": states, "actions": actions, "possible": possible, "costs": costs, **sizes}
+    options["engine"] = engine
     if not header.get("trials", False):
         return Explorer(stored_prior, stored_strategy, seed, **options)
     explorer = TrialExplorer(stored_prior, stored_strategy, seed, **options)

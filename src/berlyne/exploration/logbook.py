@@ -12,10 +12,11 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
+from berlyne.agents.make import Engine
 from berlyne.exploration.book_lines import TRIALS, Entry, PendingTrial, Trial, flatten, json_labels, now, parse_line
 from berlyne.exploration.explorer import Explorer, end_code
 from berlyne.exploration.log_file import Line, Log, check_can_create, create_log, write_lock
@@ -67,6 +68,9 @@ class LabBook:
     strategy : Strategy or str, optional
         Your own strategy, as it was passed to `new`. A built-in strategy is in the file. A strategy that differs from
         the one in the book is refused; for your own, only the name is compared.
+    engine : {"auto", "compiled", "numpy", "small"}
+        Whether kernels or plain NumPy run the strategy, as in `Explorer`; the answers are the same. "small" uses NumPy
+        for a small book, which opens faster.
 
     Attributes
     ----------
@@ -74,6 +78,8 @@ class LabBook:
         The file.
     explorer : ReadOnlyExplorer
         The explorer, for all queries. It is changed only through the book.
+    has_states : bool
+        Whether trials have states; not so in a book of trials without states.
     trials, history : list of Trial
         All trials that count, and those of them that have an outcome.
     pending : list of PendingTrial
@@ -91,13 +97,19 @@ class LabBook:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], prior: Prior | str | None = None, strategy: str | Strategy | None = None
+        self,
+        path: str | os.PathLike[str],
+        prior: Prior | str | None = None,
+        strategy: str | Strategy | None = None,
+        *,
+        engine: Engine | Literal["small"] = "auto",
     ) -> None:
         self.path, self._own_prior, self._own_strategy = Path(path), prior, strategy
         self._log = Log(self.path)
         (_, self._header), *lines = self._log.new_lines()
-        self._explorer = explorer_from_header(self.path, self._header, prior, strategy)
-        self._has_states = not isinstance(self._explorer, TrialExplorer)
+        self._engine: Engine = _engine_of(self._header, len(lines)) if engine == "small" else engine
+        self._explorer = explorer_from_header(self.path, self._header, prior, strategy, self._engine)
+        self.has_states = not isinstance(self._explorer, TrialExplorer)
         self._view = ReadOnlyExplorer(self._explorer)
         self._entries: list[Entry] = []  # trials and declarations that count
         self._pending: dict[int, PendingTrial] = {}
@@ -244,7 +256,7 @@ class LabBook:
             Name of the apparatus that will do the trial, such as "rig 2".
         """
         if s is NOT_GIVEN:
-            if self._has_states:
+            if self.has_states:
                 raise ValueError("s is missing; give the current state")
             s = START
         if self._explorer.strategy.relocates:
@@ -309,7 +321,7 @@ class LabBook:
             The actions; pairs of state and action for a strategy that may go to any state.
         """
         k, relocates = check_count("k", k, 1), self._explorer.strategy.relocates
-        s = START if s is None and not self._has_states and not relocates else s
+        s = START if s is None and not self.has_states and not relocates else s
         self._explorer._check_state_argument("ask_many", s)
         options = None if among is None else as_list("among", among)
         with write_lock(self.path):
@@ -359,9 +371,10 @@ class LabBook:
             recognized: a trial with a key that is in the book is not recorded again.
         """
         check_flag("lost", lost, optional=False)
-        if not self._has_states and s_next is NOT_GIVEN and s != START:
+        if not self.has_states and s_next is NOT_GIVEN and s != START:
             s, a, s_next = START, s, a
-        ended = ended or (not self._has_states and not lost)
+        end_code(ended, timed_out)
+        ended = ended or (not self.has_states and not lost)
         if a is NOT_GIVEN:
             raise ValueError("a is missing; give the action")
         if lost != (s_next is NOT_GIVEN):
@@ -371,7 +384,6 @@ class LabBook:
                 else ("s_next is missing; give the next state, or lost=True if the outcome is not known")
             )
             raise ValueError(wrong)
-        end_code(ended, timed_out)
         flags: Line = {name: True for name, flag in (("ended", ended), ("timed_out", timed_out)) if flag}
         with write_lock(self.path):
             self.catch_up()
@@ -614,7 +626,8 @@ class LabBook:
 
     def _rebuild(self) -> None:
         """Let the explorer learn all entries again."""
-        fresh = explorer_from_header(self.path, self._header, self._own_prior, self._own_strategy)
+        own = self._own_prior, self._own_strategy
+        fresh = explorer_from_header(self.path, self._header, *own, self._engine)
         for entry in self._entries:
             learn_entry(fresh, entry)
         vars(self._explorer).clear()
@@ -654,6 +667,21 @@ class LabBook:
             yield
         except (ValueError, TypeError, KeyError) as error:
             raise StoreError(f"line {number} of {self.path} does not match its explorer: {error}") from None
+
+
+MAX_SMALL_LINES, MAX_SMALL_ENTRIES = 1_000, 50_000
+"""Lines and entries `[a, s, s_next]` up to which a book is small."""
+
+
+def _engine_of(header: Any, n_lines: int) -> Engine:
+    """Return the engine that opens a book fastest, from its first line and the number of the others."""
+    sizes = []
+    for kind in ("states", "actions"):
+        labels, prior = header.get(kind), header.get("prior")
+        size = header.get(f"n_{kind}") or (prior.get(f"n_{kind}") if isinstance(prior, dict) else None)
+        sizes.append(len(labels) if isinstance(labels, list) else size if isinstance(size, int) else 1)
+    is_small = n_lines <= MAX_SMALL_LINES and sizes[0] ** 2 * sizes[1] <= MAX_SMALL_ENTRIES
+    return "numpy" if is_small else "auto"
 
 
 def learn_entry(explorer: Explorer, entry: Entry) -> None:
