@@ -222,8 +222,8 @@ def tell(file: Path, words: tuple[str, ...], note: str | None, client: str | Non
     expected = ["STATE"] * book.has_states + ["ACTION" if book.has_states else "CONDITION"]
     expected += [] if flags["lost"] else ["NEXT_STATE" if book.has_states else "OUTCOME"]
     if len(words) != len(expected):
-        given = "" if not words else f", not {' '.join(words)}"
-        raise OptionError(f"give {' '.join(expected)}{given}: berlyne lab tell {file} {' '.join(expected)}")
+        instead = "" if not words else f", not {' '.join(words)}"
+        raise OptionError(f"give {' '.join(expected)}{instead}: berlyne lab tell {file} {' '.join(expected)}")
     if flags["ended"] and flags["timed_out"]:
         raise OptionError(
             "--ended and --timed-out cannot be combined; an episode either ends in a state or is cut there"

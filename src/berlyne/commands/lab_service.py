@@ -91,8 +91,8 @@ def make_app(book: LabBook, token: str) -> Any:
 
     def answer(function: Callable[[LabBook, Fields], Fields]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
-            given = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-            if not secrets.compare_digest(given.encode(), token.encode()):
+            sent_token = request.headers.get("authorization", "").removeprefix("Bearer ").strip()
+            if not secrets.compare_digest(sent_token.encode(), token.encode()):
                 return JSONResponse({"error": "the token is missing or wrong; send Authorization: Bearer TOKEN"}, 401)
             body = await request.body() if request.method == "POST" else b""
             query = dict(request.query_params)
@@ -242,9 +242,9 @@ def _tell(book: LabBook, fields: Fields) -> Fields:
             raise ValueError(f"{name} is missing")
     if flags["lost"] and labels[-1] is not ...:
         raise ValueError("next_state is given, but the outcome is lost; leave it out")
-    given: tuple[Any, ...] = tuple(label for label in labels if label is not ...)
+    known_labels: tuple[Any, ...] = tuple(label for label in labels if label is not ...)
     tell: Any = book.tell  # the number of labels depends on the book
-    tell(*given, **flags, **texts)
+    tell(*known_labels, **flags, **texts)
     return {"n_trials": len(book.trials), "n_obs": book.explorer.n_obs}
 
 

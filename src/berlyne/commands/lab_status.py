@@ -1,4 +1,4 @@
-"""What `berlyne lab` prints about a book: its status, its history as a table, and its replay."""
+"""The status of a lab book, its history as a table, and its replay, for `berlyne lab`."""
 
 from __future__ import annotations
 
@@ -118,9 +118,9 @@ def print_status(book: LabBook) -> None:
     for trial in book.pending:
         by = "" if trial.client is None else f" ({trial.client})"
         line("pending", f"{trial.number}: {'' if trial.s == START else trial.s} {trial.a}{by}".replace(":  ", ": "))
-    for told in book.trials[-N_LAST:]:
-        words = [str(label) for label in (told if book.has_states else told[1:]) if label is not None]
-        line("told", " ".join([*words, *(["lost"] if told.lost else [])]))
+    for recorded in book.trials[-N_LAST:]:
+        words = [str(label) for label in (recorded if book.has_states else recorded[1:]) if label is not None]
+        line("told", " ".join([*words, *(["lost"] if recorded.lost else [])]))
     Console().print(table, highlight=False)
 
 
