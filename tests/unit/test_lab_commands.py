@@ -257,7 +257,7 @@ def test_a_small_book_answers_without_compiled_code_as_with_it(options, strategy
             a = book.ask(s)
             assert a == compiled.ask(s)
         book.tell(s, a, int(rng.integers(5)))
-    monkeypatch.setattr(logbook, "MAX_SMALL_LINES", 20)
+    monkeypatch.setattr(logbook, "MAX_SMALL_BYTES", 500)
     assert LabBook("x.lab", engine="small")._engine == "auto"
 
 

@@ -62,6 +62,11 @@ class Log:
         self.path = path
         self._position = LogPosition()
 
+    @property
+    def size(self) -> int:
+        """Number of bytes that were read."""
+        return self._position.size
+
     def new_lines(self) -> Iterator[tuple[int, Any]]:
         """Yield the number (from 1 on) and the content of each line that was not read yet.
 

@@ -107,7 +107,7 @@ class LabBook:
         self.path, self._own_prior, self._own_strategy = Path(path), prior, strategy
         self._log = Log(self.path)
         (_, self._header), *lines = self._log.new_lines()
-        self._engine: Engine = _engine_of(self._header, len(lines)) if engine == "small" else engine
+        self._engine: Engine = _engine_of(self._header, self._log.size) if engine == "small" else engine
         self._explorer = explorer_from_header(self.path, self._header, prior, strategy, self._engine)
         self.has_states = not isinstance(self._explorer, TrialExplorer)
         self._view = ReadOnlyExplorer(self._explorer)
@@ -669,18 +669,18 @@ class LabBook:
             raise StoreError(f"line {number} of {self.path} does not match its explorer: {error}") from None
 
 
-MAX_SMALL_LINES, MAX_SMALL_ENTRIES = 1_000, 50_000
-"""Lines and entries `[a, s, s_next]` up to which a book is small."""
+MAX_SMALL_BYTES, MAX_SMALL_ENTRIES = 200_000, 50_000
+"""Bytes of the file (about 2,000 trials) and entries `[a, s, s_next]` up to which a book is small."""
 
 
-def _engine_of(header: Any, n_lines: int) -> Engine:
-    """Return the engine that opens a book fastest, from its first line and the number of the others."""
+def _engine_of(header: Any, n_bytes: int) -> Engine:
+    """Return the engine that opens a book fastest, from its first line and its size."""
     sizes = []
     for kind in ("states", "actions"):
         labels, prior = header.get(kind), header.get("prior")
         size = header.get(f"n_{kind}") or (prior.get(f"n_{kind}") if isinstance(prior, dict) else None)
         sizes.append(len(labels) if isinstance(labels, list) else size if isinstance(size, int) else 1)
-    is_small = n_lines <= MAX_SMALL_LINES and sizes[0] ** 2 * sizes[1] <= MAX_SMALL_ENTRIES
+    is_small = n_bytes <= MAX_SMALL_BYTES and sizes[0] ** 2 * sizes[1] <= MAX_SMALL_ENTRIES
     return "numpy" if is_small else "auto"
 
 

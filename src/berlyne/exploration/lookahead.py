@@ -6,7 +6,7 @@ drawing a world from the posterior (Eq. 4, `eq:be2`), so no world is drawn.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Self
 
 import numpy as np
 
@@ -15,10 +15,10 @@ from berlyne.exploration.streams import streams
 from berlyne.validation import FloatArray, Seed
 
 
-class Gain(NamedTuple):
-    """Expected gain of more steps.
+class Gain(tuple[float, float]):
+    """Expected gain of more steps: a tuple of `bits` and `standard_error`, which also knows the cost of the steps.
 
-    Attributes
+    Parameters
     ----------
     bits : float
         Expected decrease of missing information, in bits. With a prior that discovers states, the sum of the PIG of all
@@ -31,10 +31,30 @@ class Gain(NamedTuple):
         Standard error of `per_cost`, in bits per unit of cost.
     """
 
-    bits: float
-    standard_error: float
-    cost: float = 0.0
-    per_cost_error: float = 0.0
+    cost: float
+    per_cost_error: float
+
+    def __new__(cls, bits: float, standard_error: float, cost: float = 0.0, per_cost_error: float = 0.0) -> Self:
+        """Create a gain."""
+        gain = super().__new__(cls, (bits, standard_error))
+        gain.cost, gain.per_cost_error = cost, per_cost_error
+        return gain
+
+    def __getnewargs__(self) -> tuple[float, ...]:
+        return *self, self.cost, self.per_cost_error
+
+    def __repr__(self) -> str:
+        return f"Gain(bits={self.bits!r}, standard_error={self.standard_error!r}, cost={self.cost!r})"
+
+    @property
+    def bits(self) -> float:
+        """Expected decrease of missing information, in bits."""
+        return self[0]
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of `bits`, in bits."""
+        return self[1]
 
     @property
     def per_cost(self) -> float:
