@@ -13,6 +13,7 @@ from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.logbook import LabBook
 from berlyne.exploration.replay import replay
 from berlyne.exploration.run import Run
+from berlyne.exploration.trials import trials
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, Refit, SharedDirichlet, fit_alpha, fit_c
@@ -135,5 +136,6 @@ __all__ = [
     "river_swim",
     "storck",
     "strategy",
+    "trials",
     "watch",
 ]

@@ -65,10 +65,19 @@ def is_index(value: object, size: int) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(0 <= value < size)
 
 
+UNBOUNDED = 1e300
+"""A bound from which on messages do not name it."""
+
+
 def check_number(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> float:
     """Return `value` as a float in [low, high], or in (low, high] if `open_low`; otherwise raise a `ValueError`."""
     low_bracket = "(" if open_low else "["
-    message = f"{name} is {value!r}; it must be a number in {low_bracket}{low:g}, {high:g}]"
+    valid = (
+        f"in {low_bracket}{low:g}, {high:g}]"
+        if high < UNBOUNDED
+        else f"{'above' if open_low else 'of at least'} {low:g}"
+    )
+    message = f"{name} is {value!r}; it must be a number {valid}"
     if isinstance(value, bool | np.bool_ | str | bytes):
         raise ValueError(message)
     try:
@@ -78,6 +87,13 @@ def check_number(name: str, value: float, low: float, high: float, *, open_low: 
     if not (low <= number <= high) or (open_low and number == low) or not np.isfinite(number):
         raise ValueError(message)
     return number
+
+
+def check_text(name: str, value: str) -> str:
+    """Return `value` if it is a string that is not empty; otherwise raise a `ValueError`."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{name} is {value!r:.60}; it must be text")
+    return str(value)
 
 
 def check_flag(name: str, value: bool | None, *, optional: bool = True) -> None:

@@ -490,6 +490,17 @@ class Agent(ABC):
     def reseed(self, u: FloatArray) -> None:  # noqa: B027  # only agents whose methods draw numbers need it
         """Let the random numbers of a method depend on uniform numbers `u`, so that imagined futures differ."""
 
+    def begin_imagining(self, u: FloatArray) -> None:
+        """Prepare a copy for imagined outcomes: it never refits its prior again, and its method draws other numbers.
+
+        Parameters
+        ----------
+        u : ndarray
+            Uniform numbers in [0, 1), on which the random numbers of the method depend.
+        """
+        self.schedule = None
+        self.reseed(u)
+
     def imagine(self, begin: int, u_agent: FloatArray, u_world: FloatArray, u_start: FloatArray) -> None:
         """Explore from state `begin`, with outcomes drawn from the agent's own estimates.
 
@@ -508,8 +519,8 @@ class Agent(ABC):
         u_start : ndarray of shape (T,)
             Uniform numbers in [0, 1) for the states in which episodes begin.
         """
-        s, self.schedule = begin, None
-        self.reseed(u_agent[:1])
+        s = begin
+        self.begin_imagining(u_agent[:1])
         if not self.strategy.relocates:
             self.discover(begin)
         for u_choice, u_outcome, u in zip(u_agent, u_world, u_start, strict=True):

@@ -57,8 +57,6 @@ def make_agent(
         If the prior is for an open state set, if the strategy needs a world that is None, or if `engine` cannot run
         the strategy.
     """
-    from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
-
     if hasattr(model.prior, "grows"):
         raise ValueError(
             f"{model.prior!r} has a fixed number of cells, and the last cell stands for undiscovered states; "
@@ -72,6 +70,8 @@ def make_agent(
         )
     agent: KnownStatesAgent
     if compiled:
+        from berlyne.agents.compiled_agent import CompiledAgent  # keeps Numba out of `import berlyne`
+
         agent = CompiledAgent(model, strategy, world, seed)
     else:
         agent = NumpyAgent(model, strategy, world if strategy.sees_world else None, seed)
@@ -119,13 +119,13 @@ def make_open_state_agent(
 
 def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:
     """Return whether kernels run a strategy with this prior."""
-    from berlyne.agents.compiled_agent import can_compile
-
     if engine not in ("auto", "compiled", "numpy"):
         raise ValueError(f"engine is {engine!r}; it must be 'auto', 'compiled' or 'numpy'")
     check_defined(strategy)
     if engine == "numpy":
         return False
+    from berlyne.agents.compiled_agent import can_compile  # keeps Numba out
+
     compilable = can_compile(prior, strategy)
     if engine == "compiled" and not compilable:
         raise ValueError(

@@ -509,10 +509,14 @@ class OpenStateAgent(Agent):
         (Eq. 11, `eq:kl`) on the cells that exist before the step. By Theorem 2 this is its expected information gain on
         these cells.
         """
+        super().imagine(begin, u_agent, u_world, u_start)
+
+    def begin_imagining(self, u: FloatArray) -> None:
+        """Prepare a copy for imagined outcomes, whose counts it keeps; see `Agent.begin_imagining`."""
         self._row_counts, counts = {}, self.counts()
         for row, cell, n in zip(counts.row.tolist(), counts.s_next.tolist(), counts.n.tolist(), strict=True):
             self._row_counts.setdefault(row, {})[cell] = n
-        super().imagine(begin, u_agent, u_world, u_start)
+        super().begin_imagining(u)
 
     def _imagined_outcome(self, s: int, a: int, u: float) -> int:
         """Draw an outcome from the estimate of row (a, s), and add the PIG of the row; elsewhere is a new state."""

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import click
+
 from berlyne.serialization import WriteError
+
+USAGE_CODE = 2
+"""Exit code of a command that was called with a wrong option or argument; other errors have 1."""
+
+
+class OptionError(ValueError):
+    """Error about an option or an argument of a command."""
 
 
 def describe_os_error(error: OSError) -> str:
@@ -10,6 +19,16 @@ def describe_os_error(error: OSError) -> str:
     if isinstance(error, WriteError):
         return str(error)
     return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+
+
+def describe_usage_error(error: click.UsageError) -> str:
+    """Return the message of click as one sentence; unless a command wrote it, with the help that tells more."""
+    text = " ".join(error.format_message().split())
+    if type(error) is click.UsageError:
+        return text
+    text = text.rstrip(".")
+    hint = "" if error.ctx is None else f"; see {error.ctx.command_path} --help"
+    return f"{text}{hint}"
 
 
 def error_line(text: str) -> str:

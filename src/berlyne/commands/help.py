@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from berlyne.commands.errors import OptionError, describe_usage_error
 from berlyne.priors.refit import MOST_LIKELY
 
 
@@ -37,13 +40,13 @@ class _WithExample(click.Command):
         self.example = example
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the command line; an invalid value is a `ValueError`, so that `cli.main` prints it on one line."""
+        """Parse the command line; an invalid value is an `OptionError`, which `cli.main` prints on one line."""
         try:
             return super().parse_args(ctx, args)
         except click.MissingParameter:
             raise
         except click.BadParameter as error:
-            raise ValueError(error.format_message()) from None
+            raise OptionError(describe_usage_error(error)) from None
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples at the end of the help."""
@@ -59,7 +62,54 @@ class Command(_WithExample):
 
 
 class Group(_WithExample, click.Group):
-    """A group of commands with examples in its help."""
+    """A group of commands with examples in its help, in which summaries of commands are not cut."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the first sentence of every command."""
+        listed = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        lines = [(name, command.get_short_help_str(limit=10_000)) for name, command in listed if command is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(lines)
+
+
+class LazyGroup(Group):
+    """A group whose commands are imported when they are used.
+
+    Parameters
+    ----------
+    *args : object
+        Positional arguments of `click.Group`.
+    sources : mapping of str to str
+        Module of `berlyne.commands` of each command, followed by ":" and its name in the module if that differs.
+    **options : object
+        Keyword arguments of `Group`.
+    """
+
+    def __init__(self, *args: Any, sources: Mapping[str, str], **options: Any) -> None:
+        self.sources = dict(sources)
+        super().__init__(*args, **options)
+
+    @property
+    def commands(self) -> dict[str, click.Command]:
+        """All commands by name; reading them imports them all."""
+        return {name: self._load(name) for name in self.sources}
+
+    @commands.setter
+    def commands(self, _: object) -> None:
+        """Ignore the empty dictionary that click sets."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        return sorted(self.sources)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command; None if there is no such command."""
+        return self._load(cmd_name) if cmd_name in self.sources else None
+
+    def _load(self, name: str) -> click.Command:
+        module, _, attribute = self.sources[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(f"berlyne.commands.{module}"), attribute or name)
+        return command
 
 
 IMPORT = click.option(

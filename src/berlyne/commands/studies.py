@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from berlyne.commands.errors import describe_os_error, error_line
-from berlyne.commands.help import Command, Group
+from berlyne.commands.help import JOBS, Command, Group
 from berlyne.serialization import atomic_write
 
 EXAMPLE = """
@@ -32,7 +32,7 @@ def study() -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("false-priors"), show_default=True,
               help="Directory of the figure and the table.")  # fmt: skip
 @click.option("--preset", type=click.Choice(["full", "quick", "smoke"]), default="full", show_default=True)
-@click.option("--jobs", type=click.IntRange(min=1), help="Number of threads; by default one per core.")
+@JOBS
 @click.option("--quiet", is_flag=True, help="Do not print progress.")
 def false_priors(results: Path, output: Path, preset: str, quiet: bool, **options: Any) -> None:
     """Explore the paper's worlds under false priors.

@@ -427,7 +427,7 @@ def _make_explorer(
             f"or leave the prior out, so that states are discovered{UNKNOWN_STATES}"
         )
     else:
-        sizes = {"n_states": len(all_states), "n_actions": n_actions}
+        sizes: dict[str, Any] = {"n_states": len(all_states), "n_actions": n_actions}
         explorer = Explorer(prior, strategy, seed, **sizes, states=all_states, actions=actions)
     if explorer.strategy.relocates:
         raise ValueError(

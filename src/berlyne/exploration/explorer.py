@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from berlyne.agents.base import Agent
-from berlyne.agents.make import make_agent, make_open_state_agent
+from berlyne.agents.make import Engine, make_agent, make_open_state_agent
 from berlyne.exploration.explorer_file import read_explorer, write_explorer
 from berlyne.exploration.lookahead import Gain, simulate_gain
 from berlyne.exploration.streams import method_seed, streams
@@ -33,6 +33,7 @@ from berlyne.labels import (
 )
 from berlyne.models.frames import ColumnNames
 from berlyne.models.history import (
+    TIMED_OUT,
     UNKNOWN,
     History,
     RawHistory,
@@ -50,6 +51,7 @@ from berlyne.priors import Prior
 from berlyne.priors.predictive import observations_of
 from berlyne.priors.protocols import check_prior as check_is_prior
 from berlyne.priors.protocols import discovers_states
+from berlyne.strategies.costs import parse_costs, strategy_per_cost
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.validation import (
     BoolArray,
@@ -94,6 +96,12 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     possible : mapping, or array of bool and shape (M, N), optional
         Actions that can be taken in each state: a mapping from states to actions, in which all actions are possible in
         the other states, or a mask `[a, s]`. By default all are possible. `allow` adds what you learn later.
+    costs : mapping, or array of shape (M,) or (M, N), optional
+        Costs of the actions, such as `{"heat": 5}`, in which the other actions cost 1; or costs `[a]` or `[a, s]`.
+        The strategy then compares utilities per cost, see `berlyne.strategies.costs`.
+    engine : {"auto", "compiled", "numpy"}
+        Whether kernels or plain NumPy run the strategy; the answers are the same. "auto" uses kernels if it can. NumPy
+        starts faster and runs slower.
 
     Attributes
     ----------
@@ -127,13 +135,17 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         states: Iterable[Hashable] | None = None,
         actions: Iterable[Hashable] | None = None,
         possible: Any = None,
+        costs: Any = None,
+        engine: Engine = "auto",
     ) -> None:
         check_is_prior(prior)
+        self._engine: Engine = engine
         rng = streams(seed).agent
         if discovers_states(prior):
             if n_states is not None:
                 raise ValueError(f"n_states is {n_states}; {prior!r} discovers its states, so leave it out")
-            self._initialize(prior, (GrowingLabels(), make_labels("action", n_actions, prior, actions)), strategy, rng)
+            labels = GrowingLabels(), make_labels("action", n_actions, prior, actions)
+            self._initialize(prior, labels, strategy, rng, costs)
             self.discover(() if states is None else states)
             if possible is not None and not isinstance(possible, Mapping):
                 raise ValueError(
@@ -143,18 +155,25 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 self.allow(state, listed)
             return
         model = InternalModel(prior, n_states=n_states, n_actions=n_actions, states=states, actions=actions)
-        self._initialize(prior, (model.state_labels, model.action_labels), strategy, rng)
+        self._initialize(prior, (model.state_labels, model.action_labels), strategy, rng, costs)
         allowed = parse_possible(possible, self.state_labels, self.action_labels)
         if allowed is not None:
             for s in np.flatnonzero(~allowed.all(axis=0)).tolist():
                 self._allow(self.states[s], allowed[:, s])
 
     def _initialize(
-        self, prior: Prior, labels: tuple[Labels, Labels], strategy: str | Strategy, rng: np.random.Generator
+        self,
+        prior: Prior,
+        labels: tuple[Labels, Labels],
+        strategy: str | Strategy,
+        rng: np.random.Generator,
+        costs: Any = None,
     ) -> None:
         self.prior, self.strategy = prior, get_strategy(strategy)
         self.state_labels, self.action_labels = labels
         self.n_actions = self.action_labels.size
+        n_states = None if isinstance(self.state_labels, GrowingLabels) else self.state_labels.size
+        self._costs = None if costs is None else parse_costs(costs, n_states, self.action_labels)
         self._rng = rng
         self._declared_states: dict[int, int] = {}  # n_obs at the time of the declaration, by state
         self._declared_terminal: dict[int, int] = {}
@@ -171,12 +190,14 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         self._history: array[int] | None = array("i")  # s, a, s_next, ended of each observation; None if unknown
         self._next_draw: FloatArray | None = None  # uniforms of the next choice, once drawn
         seed, seeds = method_seed(self._rng), self._agent.seeds if hasattr(self, "_agent") else None
+        strategy = self.strategy if self._costs is None else strategy_per_cost(self.strategy, self._costs)
+        engine: Engine = getattr(self, "_engine", "auto")  # files have none
         self._agent: Agent
         if isinstance(self.state_labels, GrowingLabels):
-            self._agent = make_open_state_agent(self.prior, self.n_actions, self.strategy, seed=seed)
+            self._agent = make_open_state_agent(self.prior, self.n_actions, strategy, engine, seed)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
-            self._agent = make_agent(model, self.strategy, None, seed=seed)
+            self._agent = make_agent(model, strategy, None, engine, seed)
         if seeds is not None:  # those of a file
             self._agent.load_seeds(seeds)
         for state, allowed in self._allowed.items():
@@ -193,6 +214,12 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def n_states(self) -> int:
         """Number of states, N; with a prior that discovers states, the number of known states."""
         return self.state_labels.size
+
+    @property
+    def costs(self) -> FloatArray:
+        """Cost of each action in each known state, `[a, s]`; 1 unless `costs=` was set."""
+        shape = self.n_actions, self.n_states
+        return np.array(np.broadcast_to(1.0 if self._costs is None else self._costs, shape))
 
     @property
     def allowed(self) -> BoolArray:
@@ -256,12 +283,12 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 self._next_draw[0] = 0.0
         return self._next_draw
 
-    def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False) -> None:
+    def observe(self, s: Any, a: Any, s_next: Any, *, ended: bool = False, timed_out: bool = False) -> None:
         """Learn that action `a` in state `s` led to `s_next`.
 
         After the end of an episode, pass the start of the next episode to `act`; the reset is not a transition. A state
         in which an episode ended is terminal: no action can be taken there. It is nonterminal if an action was taken
-        there, before or after.
+        there, before or after. An episode that timed out is over, too, but `s_next` is not terminal.
 
         Parameters
         ----------
@@ -269,14 +296,28 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             Labels of the state, the action and the next state.
         ended : bool
             Whether the episode ended in `s_next`.
+        timed_out : bool
+            Whether you cut the episode after this observation, for example because the time was over.
         """
         a = self._number("a", a, self.action_labels)
-        check_flag("ended", ended, optional=False)
+        code = end_code(ended, timed_out)
         with self._lock:
             if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
                 self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
             s = self._find_or_add("s", s)
-            self._observe(s, a, self._find_or_add("s_next", s_next), bool(ended))
+            self._observe(s, a, self._find_or_add("s_next", s_next), code)
+
+    def check_pair(self, s: Any, a: Any) -> None:
+        """Raise a `ValueError` if there is no such state or action, or if the action is not possible in the state.
+
+        Parameters
+        ----------
+        s, a : object
+            Labels of the state and the action.
+        """
+        a = self._number("a", a, self.action_labels)
+        with self._lock:
+            self._check_possible(self._number("s", s, self.state_labels), a)
 
     def _find_or_add(self, name: str, state: Any) -> int:
         """Return the number of a state; add its label if it is new and the prior discovers states."""
@@ -329,7 +370,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._history.extend((s, a, s_next, ended))
         if ended:
             self._agent.end_episode()
-            self._mark_terminal([s_next])
+            self._mark_terminal([] if ended == TIMED_OUT else [s_next])
 
     def observe_many(self, history: Any, **columns: Unpack[ColumnNames]) -> None:
         """Learn a recorded history of transitions, for example as a warm start; if a line is invalid, learn nothing.
@@ -363,10 +404,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 for s, a, _ in lines.steps[lines.is_complete].tolist() if self._allowed else []:
                     self._check_possible(s, a)
                 self.ends_in([self.state_labels[s] for s in lines.terminal.tolist()])
-            for (s, a, s_next), ended in zip(lines.steps.tolist(), lines.ended.tolist(), strict=True):
+            cut = np.zeros(len(lines.steps), dtype=bool) if lines.timed_out is None else lines.timed_out
+            codes = zip(lines.steps.tolist(), lines.ended.tolist(), cut.tolist(), strict=True)
+            for (s, a, s_next), ended, timed_out in codes:
                 over = ended or s_next in terminal
                 if UNKNOWN not in (a, s_next):
-                    self.observe(labels[s], self.action_labels[a], labels[s_next], ended=over)
+                    flags = {"ended": over, "timed_out": timed_out and not over}
+                    self.observe(labels[s], self.action_labels[a], labels[s_next], **flags)
                 elif s_next != UNKNOWN:
                     self._learn_without_action(labels[s], labels[s_next], over)
 
@@ -466,7 +510,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def history(self) -> list[Transition]:
-        """Observed transitions in order: tuples `(s, a, s_next)` in labels, with an attribute `ended`.
+        """Observed transitions in order: tuples `(s, a, s_next)` in labels, with attributes `ended` and `timed_out`.
 
         An explorer that learns them with `observe_many` knows the same, except for states declared by `discover` and
         `ends_in`.
@@ -476,7 +520,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             return transitions(lines[:, :3], lines[:, 3], self.state_labels, self.action_labels)
 
     def _history_array(self) -> IntArray:
-        """Return s, a, s_next and `ended` of each observation as numbers, `(n_obs, 4)`."""
+        """Return s, a, s_next and `ended` (2 for a time-out) of each observation as numbers, `(n_obs, 4)`."""
         if self._history is None:
             raise ValueError("this explorer was loaded from a file without a history")
         return np.array(self._history, dtype=np.int64).reshape(-1, 4)
@@ -578,12 +622,14 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
 
     @property
     def episode_is_over(self) -> bool:
-        """Whether the last observation led to a terminal state, so that you must give the start of the next episode.
+        """Whether the last episode ended or timed out, so that you must give the start of the next one.
 
         Always False for a strategy that chooses the state itself.
         """
         with self._lock:
-            return not self.strategy.relocates and self._agent.current_state in self._terminal
+            if self.strategy.relocates:
+                return False
+            return self._agent.current_state in self._terminal or self._agent.episode_is_over
 
     def plot(self, what: Any = "utility", ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the states coloured by a quantity, and mark the current state.
@@ -701,7 +747,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         Returns
         -------
         Gain
-            Mean and standard error, in bits.
+            Mean and standard error, in bits, with the expected cost of these steps and the gain per cost.
         """
         n_steps, n_samples = check_count("n_steps", n_steps, 0), check_count("n_samples", n_samples, 2)
         with self._lock:
@@ -710,13 +756,15 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
                 raise ValueError(
                     "nothing was observed yet, so the current state is unknown; set the start state: s=..."
                 )
-            if start in self._terminal and not self.strategy.relocates:
+            is_over = start in self._terminal or (s is None and self._agent.episode_is_over)
+            if is_over and not self.strategy.relocates:
                 raise ValueError(
                     f"the episode is over in state {self.states[start]!r}; set the start state of the next one: s=..."
                 )
             if self.strategy.relocates:
                 self._check_state_available()
-            return simulate_gain(self._agent, max(start, 0), n_steps, n_samples, seed)
+            costs = np.ones((self.n_actions, 1)) if self._costs is None else self._costs
+            return simulate_gain(self._agent, max(start, 0), n_steps, n_samples, seed, costs=costs)
 
     def knows_enough(self, bits: float, confidence: float = 0.95) -> bool:
         """Return whether at most `bits` are missing, with probability `confidence`: a stopping rule.
@@ -754,7 +802,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def action_values(self, s: Any = None) -> FloatArray:
         """Return the action values of the next choice: Q of a planner or learner, a utility, or a heuristic's score.
 
-        Zero for Random; NaN for your own method without `values`. Does not change the explorer.
+        If actions have costs, the utility per cost of the best plan that begins with each action. Zero for Random; NaN
+        for your own method without `values`. Does not change the explorer.
 
         Parameters
         ----------
@@ -861,6 +910,15 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         if check_count(name, value, 0) >= labels.size:
             raise ValueError(f"{name} is {value}; it must be 0 to {labels.size - 1}")
         return int(value)
+
+
+def end_code(ended: bool, timed_out: bool) -> int:
+    """Return 0 if the episode goes on, 1 if it ended, or `TIMED_OUT`; raise a ValueError if it did both."""
+    check_flag("ended", ended, optional=False)
+    check_flag("timed_out", timed_out, optional=False)
+    if ended and timed_out:
+        raise ValueError("ended and timed_out are both True; an episode either ends in a state or is cut there")
+    return TIMED_OUT if timed_out else int(ended)
 
 
 def _by_time(times: dict[int, int]) -> dict[int, list[int]]:

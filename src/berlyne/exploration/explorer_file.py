@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from berlyne.labels import GrowingLabels, Labels, label_from_json, label_to_json
+from berlyne.models.history import TIMED_OUT
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
 from berlyne.priors.registry import PRIORS, prior_from_description
@@ -57,6 +58,8 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
         "states": labels_to_json(explorer.state_labels),
         "actions": labels_to_json(explorer.action_labels),
     }
+    if explorer._costs is not None:
+        settings["costs"] = explorer._costs.tolist()
     if explorer._allowed:
         settings["possible"] = [[label_to_json(s), allowed.tolist()] for s, allowed in explorer._allowed.items()]
     arrays = {
@@ -76,7 +79,11 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
 
 def _is_replayed(explorer: Explorer) -> bool:
     """Whether an explorer of known states depends on the order of its observations, so that a file is replayed."""
-    return explorer._agent.schedule is not None or bool(getattr(explorer.strategy.coordinate, "keeps_plans", False))
+    return (
+        explorer._agent.schedule is not None
+        or explorer._costs is not None
+        or bool(getattr(explorer.strategy.coordinate, "keeps_plans", False))
+    )
 
 
 def _pairs(numbers: dict[int, int]) -> Any:
@@ -133,7 +140,8 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     states, actions = labels_from_json(settings.get("states")), labels_from_json(settings.get("actions"))
     model = InternalModel(prior_from_description(prior, arrays), states=states, actions=actions)
     labels = model.state_labels, model.action_labels
-    explorer._initialize(model.prior, labels, _strategy_from(settings["strategy"]), _rng(settings))
+    strategy, costs = _strategy_from(settings["strategy"]), _costs(settings)
+    explorer._initialize(model.prior, labels, strategy, _rng(settings), costs)
     _load_possible(explorer, settings)
     if _is_replayed(explorer):
         if "seeds" in arrays:
@@ -161,7 +169,7 @@ def _load(explorer: Explorer, settings: dict[str, Any], arrays: dict[str, Any]) 
     if "told_closed" in arrays:
         explorer._declared_terminal = _declared(explorer, arrays, "told_closed")
         return
-    observed = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended}
+    observed = set() if explorer._history is None else {s for s, ended in _ends(explorer._history) if ended == 1}
     explorer._declared_terminal = dict.fromkeys(explorer._terminal - observed, 0)
 
 
@@ -181,9 +189,8 @@ def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict
     states = GrowingLabels()
     for label in labels_from_json(settings["states"]) or []:
         states.add(label)
-    explorer._initialize(
-        prior_from_description(prior, arrays), (states, actions), _strategy_from(settings["strategy"]), _rng(settings)
-    )
+    strategy, costs = _strategy_from(settings["strategy"]), _costs(settings)
+    explorer._initialize(prior_from_description(prior, arrays), (states, actions), strategy, _rng(settings), costs)
     labels = list(states.all)
     _load_possible(explorer, settings)
     _replay(explorer, arrays)
@@ -195,7 +202,7 @@ def _load_open_states(explorer: Explorer, settings: dict[str, Any], arrays: dict
 def _replay(explorer: Explorer, arrays: dict[str, Any]) -> None:
     """Observe the history of a file in order, with its declarations."""
     history, n_states, n_actions = arrays["history"], explorer.n_states, explorer.n_actions
-    sizes = (n_states, n_actions, n_states, 2)
+    sizes = (n_states, n_actions, n_states, TIMED_OUT + 1)
     valid = history.ndim == 2 and history.shape[1] == 4 and history.dtype.kind in "iu"
     if not valid or np.any((history < 0) | (history >= sizes)) or n_states * n_actions > MAX_ROWS:
         raise ValueError("the history has invalid lines")
@@ -214,6 +221,12 @@ def _declared(explorer: Explorer, arrays: dict[str, Any], name: str) -> dict[int
     return {int(s): int(t) for s, t in pairs}
 
 
+def _costs(settings: dict[str, Any]) -> Any:
+    """Return the costs of the actions; None if they have none."""
+    costs = settings.get("costs")
+    return None if costs is None else [row[0] for row in costs] if len(costs[0]) == 1 else costs
+
+
 def _rng(settings: dict[str, Any]) -> np.random.Generator:
     """Return the random generator in its saved state."""
     rng = np.random.default_rng()
@@ -224,7 +237,7 @@ def _rng(settings: dict[str, Any]) -> np.random.Generator:
 def _check_history(explorer: Explorer, history: Any) -> array[int]:
     """Return the history, if it leads to the counts and the last outcomes of the explorer."""
     model = InternalModel(explorer.prior, n_states=explorer.n_states, n_actions=explorer.n_actions)
-    if history.ndim != 2 or history.shape[1] != 4 or not np.all((history[:, 3] == 0) | (history[:, 3] == 1)):
+    if history.ndim != 2 or history.shape[1] != 4 or not np.all(np.isin(history[:, 3], (0, 1, TIMED_OUT))):
         raise ValueError("the history has invalid lines")
     model.observe_many(history[:, :3])
     counts, expected = model.sparse_counts, explorer.model.sparse_counts
@@ -247,7 +260,7 @@ def _episodes(history: Any, here: Any) -> dict[str, Any]:
 
 
 def _ends(history: array[int]) -> zip[tuple[int, int]]:
-    """Return the next state of each observation, and whether an episode ended there."""
+    """Return the next state of each observation, and whether an episode ended there (1) or was cut (`TIMED_OUT`)."""
     return zip(history[2::4], history[3::4], strict=True)
 
 

@@ -62,6 +62,11 @@ class Log:
         self.path = path
         self._position = LogPosition()
 
+    @property
+    def size(self) -> int:
+        """Number of bytes that were read."""
+        return self._position.size
+
     def new_lines(self) -> Iterator[tuple[int, Any]]:
         """Yield the number (from 1 on) and the content of each line that was not read yet.
 
@@ -132,12 +137,19 @@ class Log:
             raise StoreError(f"{self.path} is not a lab book")
 
 
-def create_log(path: Path, line: Line) -> None:
-    """Create a log with one line; it is complete or not written. Only a log with a cut-off first line is replaced."""
+def create_log(path: Path, *lines: Line) -> None:
+    """Create a log with these lines; it is complete or not written.
+
+    Only a log with a cut-off first line is replaced.
+    """
     check_can_create(path)
     with write_lock(path):
         check_can_create(path)
-        write_store_file(path, _encode_line(line, 0)[0], sync_folder=True)
+        content, total = b"", 0
+        for line in lines:
+            encoded, total = _encode_line(line, total)
+            content += encoded
+        write_store_file(path, content, sync_folder=True)
 
 
 def check_can_create(path: Path) -> None:

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from berlyne.agents.make import Engine
 from berlyne.exploration.explorer import Explorer
 from berlyne.exploration.log_file import Line
+from berlyne.exploration.trials import TrialExplorer
 from berlyne.labels import as_list, label_from_json, label_to_json
 from berlyne.priors import PRIORS, Prior
 from berlyne.priors.protocols import Description
@@ -24,7 +26,9 @@ from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.user_modules import check_modules, import_modules, import_object
 from berlyne.validation import check_count, short_repr
 
-FORMAT = 1
+FORMAT = 2
+"""Format of new books; from 2 on, lines have times, and may be declarations, lost trials and questions."""
+READABLE_FORMATS = (1, FORMAT)
 
 
 def make_header(
@@ -44,7 +48,35 @@ def make_header(
         **{name: check_count(name, size, 1) for name, size in sizes.items() if size is not None},
         **({"imports": list(modules)} if modules else {}),
         **({} if options["possible"] is None else {"possible": _describe_possible(options["possible"])}),
+        **({} if options.get("costs") is None else {"costs": _describe_costs(options["costs"])}),
+        **({"trials": True} if options.get("trials") else {}),
     }
+
+
+def _describe_costs(costs: Any) -> Any:
+    """Return the costs of actions: pairs of an action and its cost, or an array."""
+    if isinstance(costs, Mapping):
+        return [[label_to_json(a), cost] for a, cost in costs.items()]
+    return {"array": np.asarray(costs).tolist()}
+
+
+def _read_costs(entry: Any) -> Any:
+    """Return the argument that `_describe_costs` described."""
+    if isinstance(entry, dict):
+        return np.array(entry["array"], dtype=float)
+    return {label_from_json(a): cost for a, cost in entry}
+
+
+def changed_header(header: Line, prior: Prior | str | None, strategy: str | Strategy | None, seed: int | None) -> Line:
+    """Return the first line of a book with another prior, strategy or seed; None keeps the one in `header`."""
+    changes: Line = {"format": FORMAT}
+    if prior is not None:
+        changes["prior"] = {"from": prior} if isinstance(prior, str) else _describe_prior(prior)
+    if strategy is not None:
+        changes["strategy"] = _describe_strategy(strategy)
+    if seed is not None:
+        changes["seed"] = check_count("seed", seed, 0)
+    return {**header, **changes}
 
 
 def _describe_possible(possible: Any) -> Any:
@@ -65,7 +97,11 @@ def _read_possible(entry: Any) -> Any:
 
 
 def explorer_from_header(
-    path: Path, header: Any, prior: Prior | str | None, strategy: str | Strategy | None
+    path: Path,
+    header: Any,
+    prior: Prior | str | None,
+    strategy: str | Strategy | None,
+    engine: Engine = "auto",
 ) -> Explorer:
     """Return the explorer that the first line of a book describes, without observations.
 
@@ -77,9 +113,14 @@ def explorer_from_header(
         The first line.
     prior, strategy : Prior or str, Strategy or str, or None
         Arguments that the user passed with the book; they must match the first line.
+    engine : {"auto", "compiled", "numpy"}
+        Whether kernels or plain NumPy run the strategy.
     """
-    if header.get("format") != FORMAT:
-        raise StoreError(f"{path} has format {header.get('format')}; this version of berlyne reads format {FORMAT}")
+    if header.get("format") not in READABLE_FORMATS:
+        raise StoreError(
+            f"{path} has format {header.get('format')}; this version of berlyne reads formats "
+            f"{' and '.join(map(str, READABLE_FORMATS))}"
+        )
     with _report_errors(path):
         prior_entry, strategy_entry, seed = dict(header["prior"]), header["strategy"], header["seed"]
         custom_name = None if isinstance(strategy_entry, str) else str(strategy_entry["own"])
@@ -90,6 +131,7 @@ def explorer_from_header(
         sizes = {name: header.get(name) for name in ("n_states", "n_actions")}
         modules = check_modules(header.get("imports", ()))
         possible = _read_possible(header["possible"]) if "possible" in header else None
+        costs = _read_costs(header["costs"]) if "costs" in header else None
     import_modules(modules, path.parent)
     stored_prior = _load_prior(path, prior_entry, prior)
     passed = None if strategy is None else _resolve_strategy(strategy, path.parent)
@@ -97,7 +139,13 @@ def explorer_from_header(
         stored_strategy = _load_strategy(path, strategy_entry, passed)
     else:
         stored_strategy = _check_custom_strategy(path, custom_name, passed)
-    return Explorer(stored_prior, stored_strategy, seed, states=states, actions=actions, possible=possible, **sizes)
+    options: dict[str, Any] = {"states": states, "actions": actions, "possible": possible, "costs": costs, **sizes}
+    options["engine"] = engine
+    if not header.get("trials", False):
+        return Explorer(stored_prior, stored_strategy, seed, **options)
+    explorer = TrialExplorer(stored_prior, stored_strategy, seed, **options)
+    explorer.ends_in(explorer.outcomes)
+    return explorer
 
 
 @contextlib.contextmanager

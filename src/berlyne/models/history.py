@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -16,14 +16,16 @@ from berlyne.worlds.world import World
 
 
 class Transition(tuple[Any, Any, Any]):
-    """One line of a history: a tuple (s, a, s_next) that also knows whether the episode ended.
+    """One line of a history: a tuple (s, a, s_next) that also knows whether and how the episode was over.
 
     It is equal to the tuple and unpacks like it, so `for s, a, s_next in history` is valid.
 
     Attributes
     ----------
     ended : bool
-        Whether the episode ended in `s_next`.
+        Whether the episode ended in `s_next`, which is taken as terminal.
+    timed_out : bool
+        Whether the episode was cut after this line, which says nothing about `s_next`.
 
     Examples
     --------
@@ -33,18 +35,24 @@ class Transition(tuple[Any, Any, Any]):
     """
 
     ended: bool
+    timed_out: bool
 
-    def __new__(cls, s: Any, a: Any, s_next: Any, ended: bool = False) -> Transition:
+    def __new__(cls, s: Any, a: Any, s_next: Any, ended: bool = False, timed_out: bool = False) -> Self:
         """Create a line."""
         line = super().__new__(cls, (s, a, s_next))
-        line.ended = ended
+        line.ended, line.timed_out = ended, timed_out
         return line
 
     def __getnewargs__(self) -> tuple[Any, ...]:
-        return *self, self.ended
+        return *self, self.ended, self.timed_out
 
     def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, ended=True)" if self.ended else super().__repr__()
+        flags = ", ended=True" * self.ended + ", timed_out=True" * self.timed_out
+        return f"{super().__repr__()[:-1]}{flags})"
+
+
+TIMED_OUT = 2
+"""Code of a line after which the episode was cut; 1 is a line with which the episode ended."""
 
 
 def transitions(steps: IntArray | IndexArray, ended: Any, states: Labels, actions: Labels) -> list[Transition]:
@@ -55,12 +63,12 @@ def transitions(steps: IntArray | IndexArray, ended: Any, states: Labels, action
     steps : ndarray of int, shape (T, 3)
         Lines s, a, s_next, as numbers.
     ended : ndarray, shape (T,)
-        Whether the episode ended with each line.
+        Whether the episode ended with each line, or `TIMED_OUT`.
     states, actions : Labels
         Labels of the states and actions.
     """
     return [
-        Transition(states[s], actions[a], states[s_next], bool(over))
+        Transition(states[s], actions[a], states[s_next], over == 1, over == TIMED_OUT)
         for (s, a, s_next), over in zip(steps.tolist(), ended.tolist(), strict=True)
     ]
 
@@ -146,6 +154,8 @@ class History(NamedTuple):
         Number of steps after which episodes were cut, if the history is a `Run` in a world with a horizon.
     starts : ndarray of shape (N,) or None
         Probability that an episode begins in each state, if the history is a `Run` whose explorer knew it.
+    timed_out : ndarray of bool, shape (T,), or None
+        Whether the episode was cut after each line; None if no line tells it.
     """
 
     steps: IntArray
@@ -159,6 +169,7 @@ class History(NamedTuple):
     order: IntArray | None = None
     horizon: int | None = None
     starts: FloatArray | None = None
+    timed_out: BoolArray | None = None
 
     @property
     def is_complete(self) -> BoolArray:
@@ -178,9 +189,11 @@ class History(NamedTuple):
     def is_last(self, lines: IntArray) -> BoolArray:
         """Whether the episode of each line is over after it, among the lines of a subject, (K,).
 
-        It is if the episode ended, or if the next line belongs to another one.
+        It is if the episode ended or was cut, or if the next line belongs to another one.
         """
         episodes = self.labels.get("episode")
+        if self.timed_out is not None:
+            return np.asarray(self.ended[lines] | self.timed_out[lines])
         if episodes is None:
             return self.ended[lines]
         following = zip(lines.tolist(), lines[1:].tolist(), strict=False)
@@ -229,12 +242,15 @@ class RawHistory(NamedTuple):
         The `Run` that the columns come from; they contain numbers then.
     frame : Frame or None
         The columns of a frame.
+    timed_out : ndarray of bool, shape (T,), or None
+        Whether the episode was cut after each line, if lines tell it.
     """
 
     columns: list[Any]
     ended: BoolArray | None = None
     run: Any = None
     frame: Frame | None = None
+    timed_out: BoolArray | None = None
 
     def distinct_actions(self) -> list[Any]:
         """Return the actions that were taken or allowed: sorted if they can be, otherwise as they first occur."""
@@ -322,7 +338,7 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     ended = np.zeros(len(steps), dtype=bool) if raw.ended is None else raw.ended
     possible = _possible_in(raw.run, states, actions)
     lines = History(steps, {}, ended, terminal, np.all(steps >= 0, axis=1), possible)
-    lines = lines._replace(**_episodes_in(raw.run, states))
+    lines = lines._replace(timed_out=raw.timed_out, **_episodes_in(raw.run, states))
     return lines if raw.frame is None else _with_columns(lines, raw.frame, all_actions)
 
 
@@ -509,7 +525,9 @@ def _read_lines(history: Any) -> RawHistory:
     if not lines:
         return RawHistory([np.empty(0, dtype=np.int64)] * 3)
     ended = _read_ended([line[3] if len(line) == 4 else getattr(line, "ended", False) for line in lines])
-    return RawHistory([[line[i] for line in lines] for i in range(3)], ended)
+    timed_out = np.array([getattr(line, "timed_out", False) for line in lines], dtype=bool)
+    columns = [[line[i] for line in lines] for i in range(3)]
+    return RawHistory(columns, ended, timed_out=timed_out if np.any(timed_out) else None)
 
 
 def _as_values(column: Any) -> list[Any]:

@@ -336,7 +336,7 @@ def test_errors_of_a_book_name_its_own_methods(tmp_path):
 
 HEADER = {
     "berlyne": "lab book",
-    "format": 1,
+    "format": 2,
     "prior": {"kind": "Dirichlet", "parameters": {"alpha": 1.0}, "arrays": {}, "n_states": 3, "n_actions": 2},
     "strategy": "PIG(VI)",
     "seed": 0,
@@ -430,6 +430,7 @@ def test_a_line_that_the_system_writes_in_pieces_is_complete(tmp_path, monkeypat
         def write(self, content):
             return super().write(bytes(content)[:7])
 
+    monkeypatch.setattr("berlyne.exploration.logbook.now", lambda: "2026-01-01T00:00:00+00:00")
     at_once, in_pieces = (LabBook.new(tmp_path / name, PRIOR) for name in ("at once", "in pieces"))
     at_once.tell(0, 0, 1)
     monkeypatch.setattr(
