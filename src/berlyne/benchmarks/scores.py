@@ -2,7 +2,7 @@
 
 `Scoreboard.from_results` reads them from a store, and `Scoreboard.load` from a JSON file, such as the frozen results
 `benchmarks/baselines.json` of the repository. `board.join(other)` adds the agents of another one, which must have the
-same suite, seed, number of steps and number of runs. So a new explorer is compared without running the others again.
+same suite, seed and number of steps. So a new explorer is compared without running the others again.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,13 @@ class Scoreboard:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Scoreboard:
         """Read a scoreboard from a JSON file."""
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
+        names = [f.name for f in fields(cls)]
+        try:
+            data = json.loads(Path(path).read_text(encoding="utf-8"))
+        except ValueError:  # not text, or not JSON
+            data = None
+        if not isinstance(data, dict) or not {*names[:-2]} <= data.keys() <= {*names}:
+            raise ValueError(f"{path} holds no frozen results; it must be a file that Scoreboard.save wrote")
         values = {name: np.array(table, dtype=float) for name, table in data["values"].items()}  # null is NaN
         lists = {name: tuple(data[name]) for name in ("tasks", "n_steps", "agents")}
         return cls(**{**data, **lists, "values": values})
@@ -120,7 +126,10 @@ class Scoreboard:
         atomic_write(Path(path), (json.dumps(data, ensure_ascii=False) + "\n").encode())
 
     def join(self, other: Scoreboard) -> Scoreboard:
-        """Return this scoreboard with the agents of another one that it lacks; NaN in tasks that only this one has."""
+        """Return this scoreboard with the agents of another one that it lacks; NaN in tasks that only this one has.
+
+        If one of them has more runs, only the first runs of both are compared, which have the same worlds and seeds.
+        """
         for name in ("suite", "seed"):
             if getattr(self, name) != getattr(other, name):
                 raise ValueError(
@@ -128,16 +137,18 @@ class Scoreboard:
                 )
         both = [task for task in self.tasks if task in other.tasks]
         ours, theirs = self.select(both), other.select(both)
-        if ours.n_steps != theirs.n_steps or ours.n_runs != theirs.n_runs:
+        if ours.n_steps != theirs.n_steps:
             raise ValueError(
-                f"n_steps are {ours.n_steps} here, {theirs.n_steps} there, and runs {ours.n_runs} and {theirs.n_runs}; "
-                "they must agree, so run both with the same preset"
+                f"n_steps are {ours.n_steps} here and {theirs.n_steps} there; they must agree, so run both with the "
+                "same preset"
             )
+        n_runs = min(self.n_runs, other.n_runs)
         new = [i for i, name in enumerate(theirs.agents) if name not in ours.agents]
         values = {}
-        for name, own in self.values.items():
+        for name, all_runs in self.values.items():
+            own = all_runs[..., :n_runs]
             added = np.full((len(new), *own.shape[1:]), np.nan)
-            added[:, [self.tasks.index(task) for task in both]] = theirs.values[name][new]
+            added[:, [self.tasks.index(task) for task in both]] = theirs.values[name][new][..., :n_runs]
             values[name] = np.concatenate([own, added])
         agents = (*self.agents, *(theirs.agents[i] for i in new))
         more: Any = {name: {**getattr(theirs, name), **getattr(self, name)} for name in BY_TASK}

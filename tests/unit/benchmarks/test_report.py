@@ -89,6 +89,22 @@ def test_other_lengths_are_not_mixed():
         board().join(replace(board(), n_steps=(100, 400)))
 
 
+def test_only_the_runs_that_both_have_are_compared():
+    fewer = replace(board(("Mine",), (((3.0, 5.0), (9.0, 9.0)),)))
+    fewer = replace(fewer, values={name: array[..., :1] for name, array in fewer.values.items()})
+    for joined in (board().join(fewer), fewer.join(board())):
+        assert joined.n_runs == 1 and set(joined.agents) == {"Random", "PIG(VI)", "Mine"}
+        left = dict(zip(joined.agents, joined.values["missing_information"][:, 0, 0], strict=True))
+        assert left == {"Random": 8.0, "PIG(VI)": 4.0, "Mine": 3.0}
+
+
+@pytest.mark.parametrize("text", ["import os", "[]", '{"suite": "tabular-v1"}', '{"more": 1}'])
+def test_a_file_without_frozen_results_is_refused(text, tmp_path):
+    (tmp_path / "b.json").write_text(text)
+    with raises(ValueError, "b.json", "Scoreboard.save"):
+        Scoreboard.load(tmp_path / "b.json")
+
+
 def test_bounds_of_small_tasks_are_computed_and_those_of_large_tasks_are_not():
     tasks = suite()
     world = tasks["river-swim"].world(0)
