@@ -322,7 +322,7 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have the same length")
-    missing = np.flatnonzero(missing_mask(np.asarray(columns[0]))) if raw.frame is not None else ()
+    missing = np.empty(0, dtype=np.int64) if raw.frame is None else np.flatnonzero(missing_mask(columns[0]))
     if len(missing):
         raise ValueError(
             f"s is missing in line {missing[0]} of the history, counted from 0; every line must have a state"
