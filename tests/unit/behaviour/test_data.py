@@ -59,6 +59,8 @@ def test_check_reports_gaps_and_untold_ends() -> None:
         (pd.DataFrame({"s": [], "a": [], "s_next": []}), ["no choices"]),
         (pd.DataFrame({"s": [0], "a": [3], "s_next": [0]}), ["only the action 3", "actions="]),
         ([(0, 1, 0)], ["list", "table"]),
+        (pd.DataFrame({"s": [0, None, 1], "a": [0, 1, 0], "s_next": [1, 1, 0]}), ["s is missing", "line 1"]),
+        (pd.DataFrame({"s": ["x", None], "a": [0, 1], "s_next": ["y", "x"]}), ["s is missing", "line 1"]),
     ],
 )
 def test_invalid_tables_are_refused(frame: pd.DataFrame, words: list[str]) -> None:

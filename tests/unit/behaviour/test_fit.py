@@ -89,9 +89,12 @@ def test_the_search_finds_the_maximum_of_a_known_function() -> None:
     assert usual_number(grids) == 5 * 2 + 3 + 2 * N_REFINEMENTS and usual_number({}) == 1
 
 
-def test_a_fit_shows_how_many_settings_it_has_tried(data: bb.Data, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_fit_shows_how_many_settings_it_has_tried(
+    data: bb.Data, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     model = bb.model("CB", bb.crp(c=[0.5, 1.0, 2.0])) + bb.lapse()
-    bb.fit(data.select([0]), model, progress=True)
+    bb.fit(data.select([0]), model)
     shown = capsys.readouterr().err
     assert "replays" in shown and "fits" in shown and "100%" in shown
 

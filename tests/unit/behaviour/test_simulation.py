@@ -245,3 +245,17 @@ def test_explorers_of_a_world_know_its_horizon_and_starts_as_in_a_replay() -> No
     sim = simulate_people(model, {}, lambda rng: np.array([1.0]), world, (60, None), range(2))
     (drive,) = model.terms
     assert drive.values(sim.data, {}) == pytest.approx(Term.values(drive, sim.data, {}))
+
+
+def test_arguments_of_wrong_types_are_named() -> None:
+    with raises(TypeError, "fit", "dict"):
+        bb.simulate({}, WORLD, n_steps=3)  # type: ignore[arg-type]
+    with raises(TypeError, "fit", "dict"):
+        bb.predictive({}, WORLD, {"n": len})  # type: ignore[arg-type,dict-item]
+    with raises(TypeError, "prior", 1.0):
+        bb.model("PIG(VI)", 1.0)  # type: ignore[arg-type]
+    data = bb.read(walkers(2, 30))
+    with raises(TypeError, "models", "list"):
+        bb.compare(data, [bb.bias()])  # type: ignore[arg-type]
+    with raises(ValueError, "by", "cv"):
+        bb.compare(data, {"bias": bb.bias()}, by=bb.cv)  # type: ignore[arg-type]
