@@ -43,6 +43,8 @@ METHOD_LOOKS: dict[str, tuple[Any, Any]] = {
     "greedy": ("s", (0, (4, 1.5))),
     "VI": ("o", "-"),
     "VI+": ("D", (0, (7, 1.5, 2, 1.5))),
+    "hopeful VI": ("d", (0, (12, 2, 2, 2))),
+    "fluid": ("H", (0, (3, 1.5))),
     "Q": ("v", (0, (10, 2.5))),
 }
 HEURISTIC_LOOKS: dict[str, tuple[Any, Any]] = {"CB": ((8, 2, 0), (0, (5, 1.5, 5, 1.5, 2, 1.5)))}
@@ -67,8 +69,8 @@ OTHER_LOOKS: dict[str, tuple[Any, str, Any]] = {
 UNCLIPPED: dict[str, Any] = {"clip_on": False, "in_layout": False}
 """Keywords for markers at the edge of a panel: they are not clipped, and the layout ignores them."""
 N_MARKERS = 6
-STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "^": 0.0, "P": 0.4, (6, 2, 0): 0.8, (8, 2, 0): 0.6,
-           "h": 0.2, "<": 0.35, ">": 0.65, "p": 0.55, "X": 0.75, "*": 0.85}  # fmt: skip
+STAGGER = {"o": 0.5, "s": 0.3, "D": 0.7, "v": 0.1, "d": 0.25, "H": 0.95, "^": 0.0, "P": 0.4,
+           (6, 2, 0): 0.8, (8, 2, 0): 0.6, "h": 0.2, "<": 0.35, ">": 0.65, "p": 0.55, "X": 0.75, "*": 0.85}  # fmt: skip
 UTILITY_STAGGER = {"PEIG": 0.25, "PMC": 0.3, "PLC": 0.65, "parameter_gain": 0.8, "BEB": 0.15}
 """Number of markers on a curve, and their shift by marker and by utility, so that those of different curves differ."""
 AGENT = "#5b2a86"
@@ -181,7 +183,7 @@ class Look:
         if self.fill:
             return {"markerfacecolor": "white" if self.fill == "none" else self.colour}
         part = FILLINGS.get(self.utility)
-        if self.marker not in ("o", "s", "D", "v") or part == "full":
+        if self.marker not in ("o", "s", "D", "v", "d", "H") or part == "full":
             return {"markerfacecolor": self.colour}
         if part is None:
             return {"markerfacecolor": "white"}

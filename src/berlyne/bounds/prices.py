@@ -201,7 +201,7 @@ class PricedProgram:
             reward[self._counted] += prices
             excess = episode_values(self._graph, reward, restart, temperature, self._levels) - restart
             ended, n_steps = episode_visits(self._graph, reward, temperature, self._levels, self._visits)
-            if n_steps < 1e-9:  # eta is so large that nobody takes a step
+            if n_steps < 1e-9:  # eta is so large that no step is worth taking
                 eta /= 2.0
                 continue
             episode = Episode(eta, ended, n_steps, self._visits[self._counted])

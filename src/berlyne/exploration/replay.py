@@ -151,7 +151,7 @@ Options = tuple[Engine, np.random.SeedSequence | None]
 
 
 class _Setting(NamedTuple):
-    """What a history is replayed with.
+    """The prior, the world and the labels with which a history is replayed.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ def _setting(
     sizes: tuple[int | None, int | None],
     labels: tuple[Iterable[Hashable] | None, Iterable[Hashable] | None],
 ) -> _Setting:
-    """Return what a history is replayed with; states are those of the world, of the prior, or discovered."""
+    """Return the setting of a replay; states are those of the world, of the prior, or discovered."""
     prior, (n_states, n_actions), (states, actions) = _prior(world), sizes, labels
     true_world = world if isinstance(world, World) else None
     if true_world is not None:
@@ -386,8 +386,8 @@ def _subjects(lines: History) -> list[_Subject]:
         pairs = np.unique(steps[:, ::2], axis=0)
         n_successors = int(np.unique(pairs[:, 0], return_counts=True)[1].max(initial=1))
         replayed = steps, lines.terminal_changes(indices), lines.is_last(indices)
-        told = lines.possible, lines.starts, lines.horizon
-        subjects.append(_Subject(indices, replayed, *told, len(np.unique(pairs)), n_successors))
+        declared = lines.possible, lines.starts, lines.horizon
+        subjects.append(_Subject(indices, replayed, *declared, len(np.unique(pairs)), n_successors))
     return subjects
 
 
