@@ -438,7 +438,7 @@ class Agent(ABC):
         return record.values, done
 
     def expect(self, n_states: int, n_successors: int) -> None:  # noqa: B027  # most agents know all states
-        """Make room for so many discovered states, each of which so many can follow."""
+        """Make room for `n_states` discovered states, each of which has up to `n_successors` next states."""
 
     def _replay_segment(self, record: ReplayRecord, steps: IntArray, begin: int, until: int) -> int:
         """Replay the lines from `begin` to `until`; return the first line that is impossible, or `until`."""

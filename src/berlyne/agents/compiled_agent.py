@@ -278,7 +278,7 @@ class CompiledAgent(KnownStatesAgent):
         return self.grows and not (self._has_table or isinstance(self.memory, KeptPlans))
 
     def has_room(self, n_states: int, n_slots: int) -> bool:
-        """Whether there is room for so many states, with so many slots each."""
+        """Whether there is room for `n_states` states with `n_slots` slots each."""
         graph = self.belief.graph
         return len(graph.start) >= n_states and 0 < min(n_slots, round_up(len(graph.start))) <= graph.capacity
 

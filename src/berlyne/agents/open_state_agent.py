@@ -360,7 +360,7 @@ class OpenStateAgent(Agent):
         return record.values, self._replay_into(record, steps, ends, ended)
 
     def expect(self, n_states: int, n_successors: int) -> None:
-        """Make room for so many discovered states, each of which so many can follow; see `Agent.expect`."""
+        """Make room for `n_states` discovered states with up to `n_successors` next states; see `Agent.expect`."""
         inner: Any = self._inner
         if not inner.grows:
             return

@@ -239,7 +239,7 @@ def compare(
     for model in models.values():
         check_data_and_model(data, model)
     check_option("weights", weights, WEIGHTS)
-    criteria = list(by) if isinstance(by, list | tuple) else [by]
+    criteria: list[Any] = list(by) if isinstance(by, list | tuple) else [by]
     for criterion in criteria:
         if not isinstance(criterion, CrossValidation) and criterion not in ("bic", "laplace"):
             raise ValueError(f"by contains {short_repr(criterion)}; a criterion is 'bic', 'laplace' or bb.cv(...)")

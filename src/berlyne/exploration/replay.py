@@ -144,7 +144,7 @@ Part = tuple[IntArray, ReplayRecord]
 
 
 class _Setting(NamedTuple):
-    """What a history is replayed with.
+    """Prior, world and labels with which a history is replayed.
 
     Attributes
     ----------
@@ -379,8 +379,8 @@ def _subjects(lines: History) -> list[_Subject]:
         pairs = np.unique(steps[:, ::2], axis=0)
         n_successors = int(np.unique(pairs[:, 0], return_counts=True)[1].max(initial=1))
         replayed = steps, lines.terminal_changes(indices), lines.is_last(indices)
-        told = lines.possible, lines.starts, lines.horizon
-        subjects.append(_Subject(indices, replayed, *told, len(np.unique(pairs)), n_successors))
+        episode_facts = lines.possible, lines.starts, lines.horizon
+        subjects.append(_Subject(indices, replayed, *episode_facts, len(np.unique(pairs)), n_successors))
     return subjects
 
 

@@ -306,7 +306,7 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have the same length")
-    missing = np.flatnonzero(missing_mask(np.asarray(columns[0]))) if raw.frame is not None else ()
+    missing = np.flatnonzero(missing_mask(np.asarray(columns[0]))) if raw.frame is not None else np.empty(0, dtype=int)
     if len(missing):
         raise ValueError(
             f"s is missing in line {missing[0]} of the history, counted from 0; every line must have a state"
