@@ -166,6 +166,10 @@ class RMax(ValueIteration):
         too large to be used.
     """
 
+    steps_back: int = 10
+    gamma: float = 1.0
+    after_end: str = "restart"
+    replan: str | int = "step"
     m: int = 5
     short_name: ClassVar[str] = "R-max"
 
