@@ -4,8 +4,8 @@ The protocol of Kaufmann et al. (2021), Adaptive reward-free exploration: the do
 probability of failure of 0.05, H = 20, discount 0.99. After a number of samples, the value of the best policy under
 relative frequencies (uniform for rows that were never tried) is compared with the true value of the start, for a reward
 of 1 for staying in the last state. As in that code, each number of samples is a run of its own, whole episodes are run,
-and the generative model samples all pairs equally often. "PIG(VI), no cuts" is PIG(VI) in the same episodes, but it
-does not know that they are cut: it plans beyond the cut.
+and the generative model samples all pairs equally often. "PIG(VI), no cuts" is PIG(VI) in the same episodes, but
+without knowing that they are cut: it plans beyond the cut.
 """
 
 from __future__ import annotations

@@ -5,9 +5,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from berlyne import Dirichlet, World, double_chain_kaufmann, river_swim
 from berlyne.bounds import fluid
+from berlyne.bounds.flow import flow_equations
 from berlyne.bounds.fluid import FluidBound
 from berlyne.bounds.learning import parts_of
 from berlyne.bounds.prices import PricedProgram, RowValues
@@ -124,6 +126,32 @@ def test_any_prices_are_proved(seed, priced):
         value, eta = model.prove(z, n_steps)
         assert value <= smallest_loss(world, n_steps) + 1e-9
         assert value + eta * (n_steps - 2) <= smallest_loss(world, 2) + 1e-9  # the tangent
+
+
+@pytest.mark.parametrize("n_steps", [7, 40])
+def test_the_bound_of_given_prices_is_that_of_linear_programming(n_steps):
+    """The most that visits can be worth, from the flow equations and HiGHS."""
+    world = a_world()
+    model, flow = program(world, 40), flow_equations(world, 40)
+    prices = np.random.default_rng(2).uniform(0.05, 1.0, size=len(model._counted))
+    by_row = np.zeros(8)
+    by_row[model._counted] = prices
+    worth = np.zeros(flow.matrix.shape[1])
+    worth[: len(flow.row)] = by_row[flow.row]
+    most = -linprog(-worth, A_eq=flow.matrix, b_eq=flow.at_start + n_steps * flow.per_step, method="highs").fun
+    z = np.append(np.log(prices), -1.0)
+    model._eta = 0.1
+    assert model.prove(z, n_steps)[0] == pytest.approx(model.values.total(z[:-1]) - most, abs=1e-4 * most)
+
+
+def test_a_price_of_a_step_that_is_too_small_is_raised(monkeypatch):
+    """F <= u is checked, whatever Newton's method returns."""
+    model = program(WORLDS["terminal and cut"]()[0], 5)
+    z, found = np.append(np.full(len(model._counted), -1.0), 0.0), model.episode
+    model._eta = 0.1
+    value, eta = model.prove(z, 5)
+    monkeypatch.setattr(model, "episode", lambda *a: found(*a)._replace(eta=0.5 * found(*a).eta))
+    assert model.prove(z, 5)[1] >= eta * (1 - 1e-6) and model.prove(z, 5)[0] <= value + 1e-9
 
 
 def test_the_gradient_is_that_of_the_objective():

@@ -24,7 +24,7 @@ from berlyne.worlds.from_gymnasium import NO_GYMNASIUM, from_gymnasium
 
 SPLITS = {"tuning": 2024, "test": 2025}
 """Seed of each split."""
-PRESETS = {"smoke": (2, 0.1), "quick": (4, 0.5), "full": (16, 1.0)}
+PRESETS = {"smoke": (2, 0.1), "quick": (4, 0.5), "full": (8, 1.0)}
 """Number of worlds (or runs, if there is one world) of each task, and the share of its steps."""
 
 

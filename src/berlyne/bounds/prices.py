@@ -201,7 +201,7 @@ class PricedProgram:
             reward[self._counted] += prices
             excess = episode_values(self._graph, reward, restart, temperature, self._levels) - restart
             ended, n_steps = episode_visits(self._graph, reward, temperature, self._levels, self._visits)
-            if n_steps < 1e-9:  # eta is so large that no step is worth taking
+            if n_steps < 1e-9:  # eta is so large that stopping at once is best
                 eta /= 2.0
                 continue
             episode = Episode(eta, ended, n_steps, self._visits[self._counted])
@@ -229,8 +229,8 @@ class PricedProgram:
         restart, reward = math.exp(log_u), np.zeros(self._n_rows)
         eta = self.episode(prices, restart, 0.0).eta
         margin = 1e-10
-        while True:
-            larger = eta * (1.0 + margin)
+        while True:  # ends, because F falls with eta
+            larger = eta + margin * max(abs(eta), 1e-9)
             reward[:] = -larger
             reward[self._counted] += prices
             if episode_values(self._graph, reward, restart, 0.0, self._levels) <= restart:

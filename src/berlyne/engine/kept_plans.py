@@ -251,7 +251,7 @@ def expected_value(belief: Belief, plans: KeptPlans, s: int, a: int, total: floa
     if plans.model == FREQUENCIES:
         n = belief.row_stats[r, TOTAL]
         if n < plans.m:
-            return 0.0  # an unknown row of R-max; its reward includes the future
+            return 0.0  # an unknown row of R-max, whose reward contains the later ones
         if n == 0:
             return total / n_states  # type: ignore[no-any-return]
         for k in range(graph.start[s], graph.start[s] + graph.length[s]):

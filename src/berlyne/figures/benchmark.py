@@ -145,10 +145,10 @@ def draw_benchmark_curves(
                 ax.plot(times, mean[times], **looks[name].curve(times))
                 lines = zip(mean.tolist(), error.tolist(), strict=True)
                 drawing.add((world, name, t, *line) for t, line in enumerate(lines))
-            ax.set(title=world, xlabel="time (steps)", xlim=(0, len(mean) - 1), ylabel="" if i % columns else label)
+            ax.set(xlabel="time (steps)", xlim=(0, len(mean) - 1), ylabel="" if i % columns else label)
             ax.set_ylim(bottom=0)
             ax.locator_params(axis="x", nbins=4)
-            disable_math(ax.title)
+            disable_math(ax.set_title(world, loc="right", fontsize="medium"))  # the letter of the panel is on the left
             handles.update({name: handle for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)})
         ordered = [*names, *(name for name in handles if name == BOUND_LINE["label"])]
         legend_below(figure, [handles[name] for name in ordered], ordered)
