@@ -322,11 +322,8 @@ def read_history(history: Any, states: Labels, actions: Labels) -> History:
     lengths = [len(column) for column in columns]
     if len(set(lengths)) > 1:
         raise ValueError(f"s, a and s_next have {', '.join(map(str, lengths))} entries; they must have the same length")
-    missing = np.empty(0, dtype=np.int64) if raw.frame is None else np.flatnonzero(missing_mask(columns[0]))
-    if len(missing):
-        raise ValueError(
-            f"s is missing in line {missing[0]} of the history, counted from 0; every line must have a state"
-        )
+    if raw.frame is not None and isinstance(states, GrowingLabels):  # known states have other messages
+        _check_states(columns[0])
     all_actions = actions
     if raw.run is not None:
         columns, terminal, states, actions = _read_run(raw.run, columns, states, actions)
@@ -456,6 +453,15 @@ def _episodes_in(run: Any, states: Labels) -> dict[str, Any]:
 def _is_column(values: Any) -> bool:
     """Whether `values` is an array or a series, rather than one line of a history."""
     return hasattr(values, "dtype") and np.ndim(values) == 1
+
+
+def _check_states(column: Any) -> None:
+    """Raise a `ValueError` if the state of a line of a frame is missing; None may be the label of a state."""
+    missing = [i for i in np.flatnonzero(missing_mask(column)).tolist() if column[i] is not None]
+    if missing:
+        raise ValueError(
+            f"s is missing in line {missing[0]} of the history, counted from 0; every line must have a state"
+        )
 
 
 def _read_names(name: str, column: Any) -> list[Any]:

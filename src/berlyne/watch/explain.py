@@ -15,7 +15,8 @@ from berlyne.strategies.coordination import (
     UniformChoice,
     ValueIteration,
 )
-from berlyne.strategies.planning import PosteriorSampling, RewardFree
+from berlyne.strategies.fluid_plan import FluidPlan
+from berlyne.strategies.planning import ENTROPIES, HopefulIteration, PosteriorSampling, RewardFree, RMax
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES
 
@@ -62,6 +63,20 @@ def explain_strategy(strategy: Strategy) -> str:
         sentence = f"It plans {inner.steps_back} steps ahead {model}, for the largest sum of {aim}"
     elif kind is PosteriorSampling:
         sentence = f"It draws a world from its beliefs and plans {inner.steps_back} steps ahead in it, for {aim}"
+    elif kind is HopefulIteration:
+        sentence = (
+            f"It plans {inner.steps_back} steps ahead for the largest sum of {aim}, and hopes that actions it hardly "
+            "knows lead to their best possible state"
+        )
+    elif kind is FluidPlan:
+        sentence = f"It plans how often to try each action in the next {inner.window} steps, for the largest {aim}"
+    elif kind is RMax:
+        sentence = (
+            f"It plans {inner.steps_back} steps ahead to reach an action that it has tried less than {inner.m} times"
+        )
+    elif kind is RewardFree and inner.bonus in ENTROPIES:
+        visited = "states" if inner.bonus == "state_entropy" else "actions in each state"
+        sentence = f"It plans {inner.steps_back} steps ahead to try all {visited} equally often"
     elif kind is RewardFree:
         sentence = f"It plans {inner.steps_back} steps ahead to lower a bound on the error of any value ({inner.bonus})"
     elif kind is QLearning:

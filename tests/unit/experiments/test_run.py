@@ -250,7 +250,7 @@ def test_lists_name_everything(table):
     tables = {**worlds, "strategies": STRATEGIES, "utilities": UTILITIES, "measures": measures}
     code, output, errors = command("list", table)
     assert code == 0 and errors == ""
-    begun = [line.split()[0] for line in output.splitlines()[1:] if line[:1].strip()]
+    begun = [line.split("  ")[0] for line in output.splitlines()[1:] if line[:1].strip()]
     assert begun == list(tables[table])
 
 
