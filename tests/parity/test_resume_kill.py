@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -30,13 +31,25 @@ from berlyne.experiments import store
 from berlyne.experiments.merge_stores import merge
 
 store.BLOCK = 2
-berlyne.explore(berlyne.maze(0), "PIG(VI)", n_steps=1)  # loads the kernels
+
+def sharing(seed):
+    world = berlyne.maze(seed, side=4, n_transporters=6)
+    return world.with_prior(berlyne.SharedDirichlet(berlyne.labels_of(world), 0.25))
+
+for world in berlyne.maze(0), sharing(0):
+    berlyne.explore(world, "PIG(VI)", n_steps=1)  # loads the kernels
 
 def study(n_worlds):
     return berlyne.Experiment(
         worlds={"maze": {"side": 4, "n_transporters": 6}, "1-2-3": {"n_states": 8}},
         strategies=["Random", "PIG(VI)", "Unembodied", "PEIG(Q)"], n_worlds=n_worlds, n_steps=600,
         snapshots=(0.1, 1.0), measures={"last": lambda run: run.l1_distance[-1]},
+    )
+
+def study_of_sharing(n_worlds):
+    return berlyne.Experiment(
+        worlds={"maze": sharing}, strategies=["Random", "PIG(VI)", "PEIG(Q)"], n_worlds=n_worlds, n_steps=600,
+        snapshots=(0.1, 1.0), measures={"sum_of_weights": lambda run: run.learned[-1].sum()},
     )
 
 for line in sys.stdin:
@@ -46,6 +59,8 @@ for line in sys.stdin:
         try:
             if jobs == "merge":
                 merge(place, shards)
+            elif jobs == "sharing":
+                study_of_sharing(int(n_worlds)).run(place, jobs=1)
             else:
                 study(int(n_worlds)).run(place, jobs=int(jobs), shard=shards[0] if shards else None)
         except BaseException:
@@ -67,7 +82,10 @@ class Runs:
         self.lines = Lines(self.server.stdout.fileno())
 
     def begin(self, place, jobs, n_worlds, *shards):
-        """Begin a run, or a part of it, or (if `jobs` is "merge") a merge; return its process."""
+        """Begin a run, or a part of it; return its process.
+
+        If `jobs` is "merge", it is a merge, and if "sharing", a study whose prior shares between rows.
+        """
         print(place, jobs, n_worlds, *shards, file=self.server.stdin, flush=True)
         return int(self.lines.next())
 
@@ -145,6 +163,26 @@ def test_killed_once_and_grown(tmp_path, runs):
         assert runs.status() == 0
     assert_same_store(whole, place)
     assert sorted(f.name for f in tmp_path.iterdir()) == ["killed", "whole"]
+
+
+def test_killed_with_a_prior_that_shares(tmp_path, runs):
+    """The weights that explorers learn are not part of the store, and are the same after it is resumed."""
+    whole, place, n_worlds = tmp_path / "whole", tmp_path / "killed", amount(12, 40)
+    runs.begin(whole, "sharing", n_worlds)
+    assert runs.status() == 0
+    n_units = done(whole)
+    for share in amount((0.2,), (0.1, 0.3, 0.5)):
+        process = runs.begin(place, "sharing", n_worlds)
+        wait_until(lambda: done(place) >= share * n_units, f"{share:.0%} of the study", pause=0.0002)  # noqa: B023
+        os.kill(process, signal.SIGKILL)
+        assert runs.status() == 9, "it ended before it was killed"
+        assert share * n_units <= done(place) < n_units
+    runs.begin(place, "sharing", n_worlds)
+    assert runs.status() == 0
+    assert_same_store(whole, place)
+    with xr.open_zarr(whole, chunks=None) as stored:
+        weights = stored["sum_of_weights"].values
+        assert len(np.unique(weights)) == weights.size  # something was learned in each run
 
 
 def test_killed_while_merging(tmp_path, runs):

@@ -18,6 +18,8 @@ from berlyne.worlds import title
 MARKS: tuple[tuple[str, str], ...] = (("#1a9641", "o"), ("#7a5230", "s"), ("#c98a00", "^"), ("#d7191c", "D"))
 """Colour and marker of each strategy, in their order."""
 HEADER = ("world_class", "prior", "strategy", "conclusion", "conclusion_error", "data", "data_error")
+TITLES = {"maze, labels": "Mazes, labels of moves (1 is PIG(VI) with the right labels)"}
+"""Titles of panels that have other ones than their class of worlds."""
 TICKS = (0.5, 1, 2, 4, 8, 16, 32, 64, 128)
 ROW = 0.235
 """Height of a line of a panel, in inches."""
@@ -49,7 +51,7 @@ def draw_false_priors(lines: Sequence[Any]) -> Drawing:
         for name, ax in zip(classes, axes, strict=True):
             of_class = [line for line in lines if line.world_class == name]
             _draw_class(ax, of_class, priors[name], strategies)
-            ax.set_title(title(name), parse_math=False)
+            ax.set_title(TITLES.get(name) or title(name), parse_math=False)
             drawing.add(tuple(getattr(line, field) for field in HEADER) for line in of_class)
         axes[-1].set_xlabel("area under the learning curve, relative to PIG(VI) with the true prior")
         _add_legend(figure, strategies)

@@ -6,6 +6,9 @@ true prior, as a second explorer would that learned from the same path. So the a
 harms of a false prior, and the area of the data contains only the harm of the choices. See
 docs/explanation/false-priors.md.
 
+Labels of transitions are knowledge, too, and can be wrong. For these explorers (`LABELS`), the labels of moves take the
+place of the true prior: data are evaluated as an explorer with the right labels would evaluate them.
+
 To add a false prior, add a line to `FALSE_PRIORS`.
 """
 
@@ -19,19 +22,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from berlyne.agents.make import make_agent
 from berlyne.experiments.measures import Measure
 from berlyne.experiments.results import Results
 from berlyne.experiments.spec import Experiment
-from berlyne.experiments.worlds import stream
+from berlyne.experiments.worlds import fingerprint, stream
 from berlyne.exploration.run import Run
 from berlyne.models.internal_model import InternalModel
 from berlyne.models.prior_check import FIRST_CHECK, MAX_Z, best_concentration
-from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree
+from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, SharedDirichlet
 from berlyne.priors.predictive import Scores, log_scores, observations_of
 from berlyne.priors.protocols import discovers_states
+from berlyne.priors.transition_labels import NO_LABEL, TransitionLabels
 from berlyne.sparse import Counts
-from berlyne.validation import FloatArray
-from berlyne.worlds.registry import PAPER_WORLDS, WORLDS
+from berlyne.strategies.registry import get_strategy
+from berlyne.validation import FloatArray, IntArray
+from berlyne.worlds.labels_of import labels_of
+from berlyne.worlds.registry import WORLDS
 from berlyne.worlds.world import World
 
 STRATEGIES = ("PIG(VI)", "parameter_gain(VI)", "CB", "Random")
@@ -40,6 +47,9 @@ nothing."""
 REFERENCE = "PIG(VI)"
 """Areas are relative to that of this strategy with the true prior, in the same world."""
 TRUE = "true prior"
+LABELS = "maze, labels"
+"""The class of mazes whose explorers share between rows by labels of moves, right or wrong."""
+RIGHT_LABELS = "labels right"
 FACTORS = (64, 16, 4)
 PRESETS = {"full": (200, 1.0), "quick": (20, 1.0), "smoke": (2, 0.04)}
 """Number of worlds of each class, and share of the paper's steps."""
@@ -81,6 +91,30 @@ def _true(world: World) -> Any:
     return world.prior
 
 
+def _sharing(labels: TransitionLabels, world: World) -> SharedDirichlet:
+    prior: Any = world.prior
+    return SharedDirichlet(labels, prior.alpha)
+
+
+def _wrong(share: float) -> Callable[[World], Any]:
+    """Return a function that makes priors in which a share of the transitions has exchanged its labels at random."""
+
+    def make(world: World) -> SharedDirichlet:
+        right, rng = labels_of(world, "moves"), np.random.default_rng(stream(0, fingerprint(world)))
+        wrong = np.flatnonzero(rng.random(right.labels.shape[1]) < share)
+        labels = right.labels.copy()
+        labels[:, wrong] = labels[:, rng.permutation(wrong)]
+        return _sharing(TransitionLabels(right.support, labels, right.names), world)
+
+    return make
+
+
+def _unlabelled(world: World) -> SharedDirichlet:
+    """Return a prior without any label: all pseudo-counts are fixed, as in the paper."""
+    right = labels_of(world, "moves")
+    return _sharing(TransitionLabels(right.support, np.full_like(right.labels, NO_LABEL), right.names), world)
+
+
 WRONG_ALPHA = (
     *(FalsePrior(f"alpha {k}x too small", _scaled(1 / k)) for k in FACTORS),
     FalsePrior(TRUE, _true),
@@ -107,6 +141,13 @@ FALSE_PRIORS: dict[str, tuple[FalsePrior, ...]] = {
         FalsePrior("Dirichlet, alpha learned", _over_all_states(lambda world: "ml")),
         UNKNOWN_STATES,
     ),
+    LABELS: (
+        FalsePrior(RIGHT_LABELS, _wrong(0.0)),
+        FalsePrior("10 % of labels wrong", _wrong(0.1)),
+        FalsePrior("50 % of labels wrong", _wrong(0.5)),
+        FalsePrior("labels random", _wrong(1.0)),
+        FalsePrior("no labels", _unlabelled),
+    ),
 }
 """The false priors of each class of worlds, in the order of tables; the true prior is one of them."""
 
@@ -118,8 +159,18 @@ TRUE_PRIORS: dict[str, Callable[[World], Any]] = {
 """The true prior of a world by its name; a run under a false prior does not contain it."""
 
 
+def kind_of(world_class: str) -> str:
+    """Return the kind of worlds of a class, in `berlyne.worlds.WORLDS`."""
+    return "maze" if world_class == LABELS else world_class
+
+
+def true_name(world_class: str) -> str:
+    """Return the name of the prior of a class that others are compared with."""
+    return RIGHT_LABELS if world_class == LABELS else TRUE
+
+
 def experiment(
-    worlds: Iterable[str] = PAPER_WORLDS,
+    worlds: Iterable[str] | None = None,
     strategies: Iterable[str] = STRATEGIES,
     *,
     preset: str = "full",
@@ -130,8 +181,8 @@ def experiment(
 
     Parameters
     ----------
-    worlds : iterable of str
-        Classes of worlds, among "dense", "maze" and "1-2-3".
+    worlds : iterable of str, optional
+        Classes of worlds, among "dense", "maze", "1-2-3" and "maze, labels"; by default all of them.
     strategies : iterable of str
         Strategies; `REFERENCE` must be one of them.
     preset : {"full", "quick", "smoke"}
@@ -150,23 +201,27 @@ def experiment(
         raise ValueError(f"preset is {preset!r}; it must be {' or '.join(PRESETS)}")
     size, share = PRESETS[preset]
     classes, n_steps = {}, {}
-    for kind in worlds:
-        if kind not in FALSE_PRIORS:
-            raise ValueError(f"worlds contains {kind!r}; it must contain only {', '.join(FALSE_PRIORS)}")
-        drawn = [WORLDS[kind].make(stream(seed, f"{kind}/{i}")) for i in range(size if n_worlds is None else n_worlds)]
-        for false in FALSE_PRIORS[kind]:
-            name = class_name(kind, false.name)
+    for world_class in FALSE_PRIORS if worlds is None else worlds:
+        if world_class not in FALSE_PRIORS:
+            raise ValueError(
+                f"worlds contains {world_class!r}; it must contain only {', '.join(map(repr, FALSE_PRIORS))}"
+            )
+        kind = WORLDS[kind_of(world_class)]
+        numbers = range(size if n_worlds is None else n_worlds)
+        drawn = [kind.make(stream(seed, f"{kind.name}/{i}")) for i in numbers]
+        for false in FALSE_PRIORS[world_class]:
+            name = class_name(world_class, false.name)
             classes[name] = [world.with_prior(false.make(world)) for world in drawn]
-            n_steps[name] = max(1, round(share * WORLDS[kind].n_steps))
+            n_steps[name] = max(1, round(share * kind.n_steps))
     chosen = list(strategies)
     if REFERENCE not in chosen:
         raise ValueError(f"strategies is {chosen}; it must contain {REFERENCE}, which others are compared with")
     return Experiment(worlds=classes, strategies=chosen, n_steps=n_steps, seed=seed, measures=list(MEASURES))
 
 
-def class_name(kind: str, prior: str) -> str:
-    """Return the name of the class of a kind of worlds under a prior."""
-    return f"{kind}, {prior}"
+def class_name(world_class: str, prior: str) -> str:
+    """Return the name that a class of worlds has in the study under a prior."""
+    return f"{world_class}, {prior}"
 
 
 def true_prior(world: World) -> Any:
@@ -180,10 +235,16 @@ def true_prior(world: World) -> Any:
 
 
 def area_of_data(run: Run) -> float:
-    """Area under the missing information of the true prior on the path of a run, in bits."""
+    """Area under the missing information of the true prior on the path of a run, in bits.
+
+    If the explorer shares between rows, the true prior is that with the right labels.
+    """
     world = run.world
     assert world is not None
-    return float(curve_on_path(world.with_prior(true_prior(world)), run).sum())
+    true = world.with_prior(true_prior(world))
+    if isinstance(run.prior, SharedDirichlet):
+        return float(shared_curve_on_path(true.with_prior(_wrong(0.0)(true)), run).sum())
+    return float(curve_on_path(true, run).sum())
 
 
 def curve_on_path(world: World, run: Run) -> FloatArray:
@@ -216,6 +277,47 @@ def curve_on_path(world: World, run: Run) -> FloatArray:
     counts = world.measured_rows[row]
     initial = InternalModel(prior).missing_information(world)
     return np.asarray(initial - np.concatenate([[0.0], np.cumsum(np.where(counts, gain, 0.0))]))
+
+
+def shared_curve_on_path(world: World, run: Run) -> FloatArray:
+    """Missing information under the prior of `world` along a path, as `curve_on_path`; the prior is `SharedDirichlet`.
+
+    Weights are refitted as by an explorer. Between refits, only observed rows change, and their gains are added up.
+    """
+    times, priors = _refits(world, run)
+    start = np.array(
+        [
+            InternalModel.from_counts(prior, run.path_counts.counts(t), {}).missing_information(world)
+            for t, prior in zip(times.tolist(), priors, strict=True)
+        ]
+    )
+    support, alphas = priors[0].support, np.stack([prior.alphas for prior in priors])
+    totals = np.add.reduceat(alphas, support.entries()[0][:-1], axis=1)
+    row = run.states[: run.n_steps].astype(np.int64) * world.n_actions + run.actions
+    seen = observations_of(row, run.next_states.astype(np.int64))
+    now = np.searchsorted(times, seen.time, side="right") - 1
+    theta = world.theta[seen.row % world.n_actions, seen.row // world.n_actions, seen.s_next]
+    c, kappa = alphas[now, support.positions(seen.row, seen.s_next)] + seen.n, totals[now, seen.row] + seen.total
+    gain = np.zeros(run.n_steps)
+    gain[seen.time] = (theta * np.log1p(1.0 / c) - np.log1p(1.0 / kappa)) / math.log(2.0)
+    gained = np.concatenate([[0.0], np.cumsum(np.where(world.measured_rows[row], gain, 0.0))])
+    now = np.searchsorted(times, np.arange(run.n_steps + 1), side="right") - 1
+    return np.asarray(start[now] - (gained - gained[times[now]]))
+
+
+def _refits(world: World, run: Run) -> tuple[IntArray, list[Any]]:
+    """Return the times at which the prior of `world` changes along a path, from 0, and the priors in force then."""
+    prior: Any = world.prior
+    times, priors = [0], [prior]
+    agent = make_agent(InternalModel(prior), get_strategy("Random"), None)
+    steps = zip(run.states.tolist(), run.actions.tolist(), run.next_states.tolist(), strict=False)
+    for t, (s, a, s_next) in enumerate(steps, start=1):
+        agent.observe(s, a, s_next)
+        prior = agent.prior
+        if prior is not priors[-1]:
+            times.append(t)
+            priors.append(prior)
+    return np.array(times), priors
 
 
 def _gains_of_targets(world: World, prior: OneTwoThree, seen: Any) -> FloatArray:
@@ -366,7 +468,7 @@ def summarize(results: Results) -> list[Line]:
         names = [false.name for false in priors if class_name(kind, false.name) in results.classes]
         if not names:
             continue
-        truth = results.of(class_name(kind, TRUE))
+        truth = results.of(class_name(kind, true_name(kind)))
         reference = truth["area_of_data"].sel(strategy=REFERENCE).values
         for name in names:
             of_prior = results.of(class_name(kind, name))

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from berlyne import Dirichlet, Explorer, OneTwoThree, dense_world, explore, maze, one_two_three_world
+from berlyne import (
+    Dirichlet,
+    Explorer,
+    OneTwoThree,
+    SharedDirichlet,
+    dense_world,
+    explore,
+    labels_of,
+    maze,
+    one_two_three_world,
+)
 from berlyne.cli import commands
 from berlyne.experiments import work_unit
 from berlyne.figures import draw_false_priors
@@ -18,7 +28,7 @@ from berlyne.studies import false_priors as study
 from messages import raises
 from parity.random_worlds import estimate_123
 
-MAKERS = {"dense": dense_world, "maze": maze, "1-2-3": one_two_three_world}
+MAKERS = {"dense": dense_world, "maze": maze, "1-2-3": one_two_three_world, study.LABELS: maze}
 
 
 def divergence(theta, theta_hat):
@@ -64,7 +74,62 @@ def test_the_data_of_a_path_in_a_1_2_3_world():
     assert study.curve_on_path(world, run) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", MAKERS)
+def false_prior(world_class, name):
+    return next(false for false in study.FALSE_PRIORS[world_class] if false.name == name)
+
+
+def test_the_data_of_a_path_are_measured_with_the_right_labels():
+    """The explorer of the oracle observes the path again, and its estimates are compared with the truth row by row."""
+    world = maze(2, side=3, n_transporters=4)
+    wrong = world.with_prior(false_prior(study.LABELS, "50 % of labels wrong").make(world))
+    run = explore(wrong, "PIG(VI)", n_steps=120, seed=1)
+    explorer, curve = Explorer(SharedDirichlet(labels_of(world, "moves"), 0.25), "Random", engine="numpy"), []
+    for t in range(run.n_steps + 1):
+        theta_hat = explorer.model.theta_hat
+        curve.append(sum(divergence(world.theta[i], theta_hat[i]) for i in np.ndindex(*theta_hat.shape[:2])))
+        if t < run.n_steps:
+            explorer.observe(*(int(path[t]) for path in (run.states, run.actions, run.next_states)))
+    right = world.with_prior(false_prior(study.LABELS, study.RIGHT_LABELS).make(world))
+    assert study.shared_curve_on_path(right, run) == pytest.approx(np.array(curve), rel=1e-7)
+    assert study.area_of_data(run) == pytest.approx(sum(curve), rel=1e-7)
+    assert run.area != pytest.approx(sum(curve), rel=0.05)
+
+
+def test_with_the_right_labels_conclusion_and_data_are_the_same():
+    world = maze(3)
+    run = explore(world.with_prior(false_prior(study.LABELS, study.RIGHT_LABELS).make(world)), "CB", 400, seed=0)
+    assert study.area_of_data(run) == pytest.approx(run.area, rel=1e-9)
+
+
+def test_labels_are_as_wrong_as_their_names_say():
+    shares = {study.RIGHT_LABELS: [], "10 % of labels wrong": [], "50 % of labels wrong": [], "labels random": []}
+    for seed in range(8):
+        world = maze(seed)
+        right = labels_of(world, "moves").labels
+        by_chance = np.sum((np.bincount(right[0]) / right.size) ** 2)  # the same label, after an exchange
+        for name, share in shares.items():
+            prior = false_prior(study.LABELS, name).make(world)
+            assert prior.alpha == 0.25 and prior.support.same_entries(world.prior.support)
+            assert np.array_equal(np.sort(prior.labels), np.sort(right))  # exchanged, not replaced
+            share.append(np.mean(prior.labels != right) / (1 - by_chance))
+            again = false_prior(study.LABELS, name).make(world)
+            assert np.array_equal(prior.labels, again.labels)
+    means = [np.mean(share) for share in shares.values()]
+    assert means == pytest.approx([0.0, 0.1, 0.5, 1.0], abs=0.03) and means[0] == 0.0
+    assert len(set(shares["50 % of labels wrong"])) > 4  # each world has wrong labels of its own
+
+
+def test_without_labels_the_explorer_is_that_of_the_paper():
+    world = maze(3)
+    runs = [
+        explore(world.with_prior(prior), "PIG(VI)", n_steps=200, seed=5)
+        for prior in (false_prior(study.LABELS, "no labels").make(world), world.prior)
+    ]
+    assert np.array_equal(runs[0].states, runs[1].states) and runs[0].area == pytest.approx(runs[1].area, rel=1e-9)
+    assert study.area_of_data(runs[0]) < study.area_of_data(runs[1])  # its data are measured with the right labels
+
+
+@pytest.mark.parametrize("kind", ["dense", "maze", "1-2-3"])
 def test_with_the_true_prior_conclusion_and_data_are_the_same(kind):
     world = MAKERS[kind](3)
     assert study.true_prior(world).describe()[:2] == world.prior.describe()[:2]
@@ -72,10 +137,12 @@ def test_with_the_true_prior_conclusion_and_data_are_the_same(kind):
     assert study.area_of_data(run) == pytest.approx(run.area, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", ["alpha 16x too small", "alpha learned", "all states", "states unknown"])
+@pytest.mark.parametrize(
+    "name", ["alpha 16x too small", "alpha learned", "all states", "states unknown", "50 % of labels wrong"]
+)
 def test_the_check_is_that_of_an_explorer(name):
     world = maze(4)
-    false = next(false for false in study.FALSE_PRIORS["maze"] if false.name == name)
+    false = false_prior(study.LABELS if "labels" in name else "maze", name)
     run = explore(world.with_prior(false.make(world)), "PIG(VI)", n_steps=300, seed=2)
     explorer = Explorer(run.prior, "Random", n_actions=4)
     for s, a, s_next in zip(run.states.tolist(), run.actions.tolist(), run.next_states.tolist(), strict=False):
@@ -116,11 +183,16 @@ def test_priors_are_what_their_names_say():
     for kind, priors in study.FALSE_PRIORS.items():
         world = MAKERS[kind](0)
         made = {false.name: false.make(world) for false in priors}
+        assert study.true_name(kind) in made
+        if kind == study.LABELS:
+            continue
         assert made[study.TRUE] is world.prior and "states unknown" in made
         if kind != "1-2-3":
             assert made["alpha 64x too small"].alpha * 64 == made["alpha 16x too large"].alpha / 16 == world.prior.alpha
             assert made["alpha 4x too large"].support.same_entries(world.prior.support)
             assert made["alpha learned"].schedule is not None
+    world = one_two_three_world(0)
+    made = {false.name: false.make(world) for false in study.FALSE_PRIORS["1-2-3"]}
     assert made["p_escape 0.98"].p_escape == 0.98 and isinstance(made["p_escape 0.98"], OneTwoThree)
     assert made["Dirichlet, total alpha 1"].alpha == 1 / 20
 
@@ -129,7 +201,7 @@ def test_priors_are_what_their_names_say():
 def small(tmp_path_factory):
     """The smallest study, of two classes."""
     path = tmp_path_factory.mktemp("study") / "results.zarr"
-    made = study.experiment(["maze", "1-2-3"], ["PIG(VI)", "Random"], preset="smoke")
+    made = study.experiment(["maze", "1-2-3", study.LABELS], ["PIG(VI)", "Random"], preset="smoke")
     return made, made.run(path, progress=False, jobs=1), path
 
 
@@ -139,13 +211,14 @@ def test_every_prior_meets_the_same_worlds(small):
     one, other = by_name["maze, true prior"], by_name["maze, alpha 64x too large"]
     for i in range(2):
         assert np.array_equal(one.worlds[i].theta, other.worlds[i].theta)
+        assert np.array_equal(one.worlds[i].theta, by_name["maze, labels, labels random"].worlds[i].theta)
     assert not np.array_equal(one.worlds[0].theta, one.worlds[1].theta)
 
 
 def test_the_summary_is_of_paired_ratios(small):
     _, results, _ = small
     lines = {line[:3]: line for line in study.summarize(results)}
-    assert len(lines) == 2 * (12 + 7)
+    assert len(lines) == 2 * (12 + 7 + 5)
     reference = results.of("maze, true prior")["area"].sel(strategy="PIG(VI)").values
     false = results.of("maze, alpha 16x too small").sel(strategy="Random")
     line = lines["maze", "alpha 16x too small", "Random"]
@@ -156,6 +229,8 @@ def test_the_summary_is_of_paired_ratios(small):
     own = results.of("maze, true prior")["area"].sel(strategy="Random").values
     assert line.harm == pytest.approx(np.mean((false["area_of_data"].values - own) / reference), abs=1e-9)
     truth = lines["1-2-3", study.TRUE, "PIG(VI)"]
+    assert truth.conclusion == pytest.approx(1.0) and truth.data == pytest.approx(1.0) and truth.harm == 0.0
+    truth = lines[study.LABELS, study.RIGHT_LABELS, "PIG(VI)"]
     assert truth.conclusion == pytest.approx(1.0) and truth.data == pytest.approx(1.0) and truth.harm == 0.0
 
 
@@ -171,9 +246,10 @@ def test_a_study_that_is_run_again_explores_nothing_again(small, monkeypatch):
 def test_the_figure_contains_its_numbers(small):
     lines = study.summarize(small[1])
     drawing = draw_false_priors(lines)
-    assert len(drawing.figure.axes) == 2 and len(drawing.lines) == len(lines)
+    assert len(drawing.figure.axes) == 3 and len(drawing.lines) == len(lines)
     labels = [text.get_text() for text in drawing.figure.axes[1].get_yticklabels()]
     assert labels == [false.name for false in study.FALSE_PRIORS["1-2-3"]]
+    assert drawing.figure.axes[2].get_title() == "Mazes, labels of moves (1 is PIG(VI) with the right labels)"
 
 
 def test_the_command_writes_a_figure_and_a_table(tmp_path, monkeypatch):
@@ -204,7 +280,7 @@ def test_the_command_writes_a_figure_and_a_table(tmp_path, monkeypatch):
 def test_messages():
     with raises(ValueError, "preset", "'large'", "full"):
         study.experiment(preset="large")
-    with raises(ValueError, "worlds", "'forest'", "dense"):
+    with raises(ValueError, "worlds", "'forest'", "'dense'", "'maze, labels'"):
         study.experiment(["forest"], preset="smoke")
     with raises(ValueError, "strategies", "['Random']", "PIG(VI)"):
         study.experiment(["dense"], ["Random"], preset="smoke")

@@ -238,6 +238,7 @@ def test_shifts_of_positions_that_are_not_exact():
 def test_effects_of_positions_that_are_not_exact():
     world = World(np.full((1, 2, 2), 0.5), positions=[(0.1 + 0.2, 0), (1.3, 0)])
     assert labels_of(world).names_of(0, 0, 1) == ((0, "right"),)
+    assert labels_of(world).names_of(0, 1, 0) == ((0, "left"),)  # 1.3 - 1 is 0.1 + 0.2, and not 0.3
 
 
 def test_functions_of_labels():
