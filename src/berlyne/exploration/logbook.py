@@ -22,7 +22,7 @@ from berlyne.exploration.explorer import Explorer, end_code
 from berlyne.exploration.log_file import Line, Log, check_can_create, create_log, write_lock
 from berlyne.exploration.log_header import changed_header, explorer_from_header, make_header
 from berlyne.exploration.pending import choose_besides
-from berlyne.exploration.read_only import ReadOnlyExplorer
+from berlyne.exploration.read_only import ReadOnlyExplorer, ReadOnlyTrials
 from berlyne.exploration.trials import START, TrialExplorer, trial_labels, trial_prior
 from berlyne.labels import GrowingLabels, Labels, as_list, label_to_json
 from berlyne.models.frames import ColumnNames
@@ -110,7 +110,7 @@ class LabBook:
         self._engine: Engine = _engine_of(self._header, self._log.size) if engine == "small" else engine
         self._explorer = explorer_from_header(self.path, self._header, prior, strategy, self._engine)
         self.has_states = not isinstance(self._explorer, TrialExplorer)
-        self._view = ReadOnlyExplorer(self._explorer)
+        self._view = (ReadOnlyExplorer if self.has_states else ReadOnlyTrials)(self._explorer)
         self._entries: list[Entry] = []  # trials and declarations that count
         self._pending: dict[int, PendingTrial] = {}
         self._n_asked = 0  # trials that were ever handed out

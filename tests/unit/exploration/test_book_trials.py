@@ -336,3 +336,17 @@ def test_trials_without_states_have_no_time_outs(tmp_path):
     with raises(ValueError, "timed_out", "no episodes"):
         book.tell("soft", lost=True, timed_out=True)
     assert (tmp_path / "lab").read_bytes() == before
+
+
+def test_the_view_of_trials_answers_what_their_explorer_answers(tmp_path):
+    names = {"conditions": ["soft", "loud"], "outcomes": ["heard", "not heard", "unsure"]}
+    book, twin = LabBook.new(tmp_path / "lab", None, "PIG(greedy)", **names), berlyne.trials(*names.values(), 1.0)
+    for told in (book, twin):
+        told.tell("soft", "heard")
+    view = book.explorer
+    assert (view.conditions, view.outcomes, repr(view)) == (twin.conditions, twin.outcomes, repr(twin))
+    assert "2 conditions, 3 outcomes, 1 observations" in repr(view)
+    assert view.expected_gain(5).bits == twin.expected_gain(5).bits and view.ask() == twin.ask() == book.ask()
+    with raises(AttributeError, "read-only", "tell"):
+        view.tell("soft", "heard")
+    assert view.n_obs == 1
