@@ -122,9 +122,9 @@ $(VENV)/installed-%: pyproject.toml constraints.txt | $(BIN)/python
 
 $(OLDEST)/installed: pyproject.toml constraints.txt tests/oldest/lowest.py
 	$(PYTHON) -m venv --clear $(OLDEST)
-	$(OLDEST)/bin/python tests/oldest/lowest.py gym parquet cluster > $(OLDEST)/lowest.txt
+	$(OLDEST)/bin/python tests/oldest/lowest.py gym parquet cluster serve > $(OLDEST)/lowest.txt
 	$(OLDEST)/bin/python -m pip install -q -c constraints.txt hatchling
-	$(OLDEST)/bin/python -m pip install -q -c $(OLDEST)/lowest.txt --only-binary :all: --no-build-isolation ".[gym,parquet,cluster]"
+	$(OLDEST)/bin/python -m pip install -q -c $(OLDEST)/lowest.txt --only-binary :all: --no-build-isolation ".[gym,parquet,cluster,serve]"
 	@touch $@
 
 $(BIN)/python:

@@ -25,6 +25,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from berlyne import Dirichlet, LabBook
+from berlyne.exploration.log_file import write_lock
 from waiting import LIMIT, Lines
 
 N = 5
@@ -211,6 +212,25 @@ def kill(path, times, seed=0):
         expected = [tuple(observation(i)[name] for name in ("state", "action", "next_state")) for i in range(n)]
         assert LabBook(path).history == expected
     return n, in_doubt
+
+
+def test_a_trial_is_acknowledged_after_it_is_written(tmp_path):
+    """While another process writes, the service waits, so a client must wait as well."""
+    LabBook.new(tmp_path / "lab", PRIOR)
+    with Service(tmp_path / "lab") as service:
+        service.get("/tell", observation(0))
+        answered = threading.Event()
+
+        def tell():
+            service.get("/tell", observation(1))
+            answered.set()
+
+        client = threading.Thread(target=tell)
+        with write_lock(tmp_path / "lab"):
+            client.start()
+            assert not answered.wait(0.5) and len(LabBook(tmp_path / "lab").trials) == 1
+        assert answered.wait(LIMIT) and len(LabBook(tmp_path / "lab").trials) == 2
+        client.join(timeout=LIMIT)
 
 
 def test_nothing_acknowledged_is_lost_if_the_service_is_killed(request, tmp_path):

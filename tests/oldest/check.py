@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import faulthandler
 import importlib.util
+import json
 import os
 import runpy
+import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
+import urllib.request
 import warnings
 from collections.abc import Callable
 from importlib.metadata import version
@@ -144,13 +147,43 @@ def run_files() -> None:
         np.testing.assert_array_equal(berlyne.load_world(name).theta, world.theta, err_msg=name)
 
 
+def run_service() -> None:
+    """A lab book used by HTTP."""
+    from berlyne import LabBook
+
+    command("lab", "new", "rats.lab", "--states", "left,right", "--actions", "push,pull", "--alpha", "1")
+    script = str(Path(sysconfig.get_path("scripts")) / "berlyne")
+    asked = [script, "lab", "serve", "rats.lab", "--port", "0"]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as service:
+        try:
+            assert service.stdout is not None
+            printed = service.stdout.readline()
+            address, token = printed.split(" at ")[1].split()[0], printed.split("(token: ")[1].split(")")[0]
+            fields = json.dumps({"state": "left", "action": "push", "next_state": "right"}).encode()
+            request = urllib.request.Request(f"{address}/tell", fields, {"Authorization": f"Bearer {token}"})
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert json.load(answer) == {"n_trials": 1, "n_obs": 1}, "the trial was not counted"
+        finally:
+            service.terminate()
+        errors = service.communicate(timeout=60)[1]
+    assert not errors, errors
+    assert LabBook("rats.lab").history == [("left", "push", "right")], "the trial is not in the book"
+
+
 def run_reproduction() -> None:
     """The whole paper, as small as it gets."""
     command("reproduce", "reproduced", "--preset", "smoke")
     assert Path("reproduced/report.html").stat().st_size > 0, "there is no report"
 
 
-CHECKS: tuple[Callable[[], None], ...] = (run_pages, run_files, run_environments, run_study, run_reproduction)
+CHECKS: tuple[Callable[[], None], ...] = (
+    run_pages,
+    run_files,
+    run_environments,
+    run_study,
+    run_service,
+    run_reproduction,
+)
 
 
 def main(constraints: list[str]) -> None:

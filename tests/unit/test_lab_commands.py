@@ -14,6 +14,7 @@ import pytest
 
 import berlyne
 from berlyne import LabBook
+from berlyne.commands.lab_status import book_run
 from berlyne.exploration import logbook
 from messages import check_names
 from unit.experiments.studies import command
@@ -65,7 +66,15 @@ def rats(*more):
         (("new", "x.lab", "--states", "3"), 2, ("states and actions",)),
         (("new", "x.lab", "--states", "3", "--actions", "2", "--seed", "-1"), 2, ("--seed", "-1")),
         (("new", "x.lab", "--states", "3", "--actions", "a,b", "--costs", "a=-1"), 2, ("--costs", "'a=-1'", "heat=5")),
-        (("new", "x.lab", "--states", "3", "--actions", "a,b", "--costs", "c=2"), 1, ("action", "'c'")),
+        (("new", "x.lab", "--states", "3", "--actions", "a,b", "--costs", "c=2"), 2, ("--costs", "'c'", "'a', 'b'")),
+        (("new", "x.lab", "--states", "3", "--actions", "a,b", "--costs", "a=2,a=3"), 2, ("--costs", "'a'", "once")),
+        (("new", "x.lab", "--states", "a,b,a", "--actions", "2"), 2, ("--states", "'a,b,a'", "once")),
+        (("new", "x.lab", "--states", "3", "--actions", "2", "--alpha", "-1"), 2, ("--alpha", "-1", "positive", "ml")),
+        (("new", "x.lab", "--states", "3", "--actions", "2", "--alpha", "nan"), 2, ("--alpha", "nan", "positive")),
+        (("new", "x.lab", "--states", "3", "--actions", "2", "--alpha", "some"), 2, ("--alpha", "some", "ml")),
+        (("ask", "rats.lab", "left", "--amung", "push"), 2, ("No such option", "--amung", "berlyne lab ask --help")),
+        (("plot", "rats.lab", "--what", "visit"), 2, ("--what", "'visit'", "visits")),
+        (("watch", "rats.lab", "-o", "x.txt"), 2, ("--output", "x.txt", ".html")),
         (("new", "x.lab", "--conditions", "a,b"), 2, ("--conditions", "--outcomes")),
         (
             ("new", "x.lab", "--conditions", "a,b", "--outcomes", "x,y", "--states", "3"),
@@ -132,7 +141,7 @@ def test_time_outs_losses_and_notes_are_recorded():
     rats()
     assert (
         done("tell", "rats.lab", "left", "push", "middle", "--timed-out", "--note", "lights off")
-        == "1: left push middle"
+        == "1: left push middle timed-out"
     )
     assert done("tell", "rats.lab", "left", "pull", "--lost") == "2: left pull lost"
     done("tell", "rats.lab", "left", "pull", "right", "--ended", "--client", "rig 1")
@@ -226,6 +235,22 @@ def test_trials_without_states():
     assert done("undo", "t.lab") == "Removed soft; 3 left"
 
 
+def test_trials_without_states_are_shown_in_the_words_of_the_user():
+    created = done("new", "t.lab", "--conditions", "soft,loud", "--outcomes", "heard,not heard,unsure")
+    assert created == "Created t.lab: Explorer(PIG(greedy), 2 conditions, 3 outcomes, 0 observations)"
+    done("tell", "t.lab", "soft", "not heard", "--note", "a cough")
+    done("tell", "t.lab", "loud", "--lost")
+    for option in ("--timed-out", "--ended"):
+        check_names(refused("tell", "t.lab", "soft", "heard", option, code=2), option, "trials without states")
+    (one, two), status = done("history", "t.lab").splitlines(), done("status", "t.lab")
+    assert one.endswith("+00:00 soft not heard (a cough)") and two.endswith("+00:00 loud lost")
+    assert "Dirichlet(1) over the outcomes of every condition" in " ".join(status.split()) and "ended" not in status
+    rows = list(csv.DictReader(io.StringIO(done("history", "t.lab", "--csv"))))
+    values = [[row[name] for name in ("condition", "outcome", "lost", "client", "note")] for row in rows]
+    assert values == [["soft", "not heard", "0", "", "a cough"], ["loud", "", "1", "", ""]]
+    assert next(iter(rows[0])) == "time" and len(rows[0]) == 6
+
+
 def test_books_are_drawn_and_replayed(tmp_path):
     rats()
     for words in (("left", "push", "middle"), ("middle", "pull", "right"), ("left", "push", "left", "--timed-out")):
@@ -236,7 +261,7 @@ def test_books_are_drawn_and_replayed(tmp_path):
         )
     assert done("watch", "rats.lab", "-o", "a.html").startswith("Wrote ")
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "middle" in page and "rats.lab" in page
+    assert "middle" in page and "rats.lab" in page and '"estimated":true' in page
 
 
 @pytest.mark.parametrize("options", [("--states", "5"), ("--discover",), ("--states", "5", "--alpha", "1")], ids=str)
@@ -271,3 +296,23 @@ def test_asking_and_telling_import_no_compiler():
     )
     finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=LIMIT, check=True)
     assert finished.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("states", [("left", "middle", "right"), (2, 0, 1)])
+def test_a_book_with_terminal_states_is_replayed(tmp_path, states):
+    """With numbers as labels, the label of a state must not be taken for its number."""
+    first, middle, last = states
+    book = LabBook.new(tmp_path / "rats.lab", states=states, actions=["push", "pull"], alpha=1.0)
+    book.tell(first, "push", middle)
+    book.tell(middle, "pull", last, ended=True)
+    run = book_run(book)
+    assert run.world.terminal.tolist() == [2] and run.world.states[2] == last
+    assert done("watch", "rats.lab", "-o", "a.html").startswith("Wrote ")
+    done("new", "t.lab", "--conditions", "soft,loud", "--outcomes", "heard,not heard")
+    done("tell", "t.lab", "soft", "heard")
+    assert done("watch", "t.lab", "-o", "t.html").startswith("Wrote ")
+
+
+def test_a_misspelt_command_is_answered_by_one_question():
+    code, output, errors = command("labb")
+    assert (code, output, errors.count("\n")) == (2, "", 1) and "?;" not in errors

@@ -27,6 +27,8 @@ def describe_usage_error(error: click.UsageError) -> str:
     if type(error) is click.UsageError:
         return text
     text = text.rstrip(".")
+    if text.endswith("?"):
+        return text.replace(". Did you mean", "; did you mean")
     hint = "" if error.ctx is None else f"; see {error.ctx.command_path} --help"
     return f"{text}{hint}"
 

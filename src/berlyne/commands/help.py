@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,7 +20,19 @@ class Concentration(click.ParamType):  # type: ignore[type-arg]  # before 8.2 it
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number or "ml"."""
-        return value if value == MOST_LIKELY else click.FLOAT.convert(value, param, ctx)
+        try:
+            number = value if value == MOST_LIKELY else float(value)
+        except ValueError:
+            number = 0.0
+        if number != MOST_LIKELY and not 0.0 < number < float("inf"):
+            raise OptionError(f"--alpha is {value}; it must be a positive number, or {MOST_LIKELY} to learn it")
+        return number
+
+
+def check_page_option(output: Path | None) -> None:
+    """Refuse a value of --output that is not the name of a page."""
+    if output is not None and output.suffix.lower() not in (".html", ".htm"):
+        raise OptionError(f"--output is {output}; the file name must end in .html or .htm")
 
 
 class _WithExample(click.Command):
@@ -41,12 +54,20 @@ class _WithExample(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line; an invalid value is an `OptionError`, which `cli.main` prints on one line."""
+        words = list(args)  # click takes words out of `args`
         try:
             return super().parse_args(ctx, args)
         except click.MissingParameter:
             raise
         except click.BadParameter as error:
             raise OptionError(describe_usage_error(error)) from None
+        except click.UsageError as error:
+            known = {name for parameter in self.params for name in parameter.opts}
+            options = [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]
+            misspelt = [name for name in options if name not in known]
+            if type(error) is click.UsageError and ctx.ignore_unknown_options and misspelt:
+                raise click.NoSuchOption(misspelt[0], ctx=ctx) from None
+            raise
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples at the end of the help."""

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from berlyne.commands.errors import OptionError
-from berlyne.commands.help import IMPORT, Command, Concentration, Group
+from berlyne.commands.help import IMPORT, Command, Concentration, Group, check_page_option
 from berlyne.exploration.logbook import LabBook
 from berlyne.exploration.trials import START
 from berlyne.labels import GrowingLabels
@@ -228,11 +228,15 @@ def tell(file: Path, words: tuple[str, ...], note: str | None, client: str | Non
         raise OptionError(
             "--ended and --timed-out cannot be combined; an episode either ends in a state or is cut there"
         )
+    for name in ("ended", "timed_out"):
+        if flags[name] and not book.has_states:
+            raise OptionError(f"--{name.replace('_', '-')} is for episodes; trials without states have none")
     labels = [START] if not book.has_states else []
     for word, kind in zip(words, expected, strict=True):
         labels.append(find_action(book, word) if kind in ("ACTION", "CONDITION") else find_state(book, word, is_new))
     book.tell(*labels, note=note, client=client, **flags)
-    _print(f"{len(book.trials)}: {' '.join(words)}{' lost' if flags['lost'] else ''}")
+    more = [name.replace("_", "-") for name in ("ended", "timed_out", "lost") if flags[name]]
+    _print(f"{len(book.trials)}: {' '.join([*words, *more])}")
 
 
 @lab.command(cls=Command, example="berlyne lab undo rats.lab -n 2")
@@ -263,7 +267,8 @@ def give_up(file: Path, number: int | None, client: str | None) -> None:
 def history(file: Path, as_csv: bool) -> None:
     """Print all trials with times and notes.
 
-    In the CSV table, ends and time-outs begin a new episode, and a lost outcome has no next_state.
+    In the CSV table, ends and time-outs begin a new episode, and a lost outcome has no next_state. Trials without
+    states have a condition and an outcome.
     """
     from berlyne.commands.lab_status import history_table
 
@@ -275,8 +280,9 @@ def history(file: Path, as_csv: bool) -> None:
         return
     for i, row in enumerate(rows[1:], start=1):
         entry = dict(zip(rows[0], row, strict=True))
-        words = [entry[name] for name in ("time", "state", "action", "next_state") if entry.get(name) not in (None, "")]
-        words += [name.replace("_", "-") for name in ("ended", "timed_out", "lost") if entry[name]]
+        names = ("time", "state", "action", "next_state", "condition", "outcome")
+        words = [entry[name] for name in names if entry.get(name) not in (None, "")]
+        words += [name.replace("_", "-") for name in ("ended", "timed_out", "lost") if entry.get(name)]
         words += [f"({entry[name]})" for name in ("client", "note") if entry[name]]
         _print(f"{i}: {' '.join(map(str, words))}")
 
@@ -330,7 +336,13 @@ def plot(file: Path, output: Path, what: str) -> None:
     kind = output.suffix.lower().removeprefix(".")
     if kind not in ("png", "svg", "pdf"):
         raise OptionError(f"--output is {output}; the file name must end in .png, .svg or .pdf")
-    figure: Any = open_book(file).explorer.plot(what).figure
+    explorer = open_book(file).explorer
+    try:
+        figure: Any = explorer.plot(what).figure
+    except ValueError as error:
+        if not str(error).startswith("`what`"):
+            raise
+        raise OptionError(str(error).replace("`what`", "--what", 1).replace("an array, or ", "", 1)) from None
     atomic_write(output, lambda stream: figure.savefig(stream, format=kind), overwrite=True)
     _print(f"Drew {output}")
 
@@ -344,10 +356,12 @@ def watch(file: Path, output: Path | None) -> None:
     The truth is not known, so the page shows the beliefs against the estimates that all trials give together. Without
     -o the page is opened in a browser.
     """
-    import berlyne
     from berlyne.commands.lab_status import book_run
+    from berlyne.watch.page import check_page_path, render_page, write_page
 
-    _print(f"Wrote {berlyne.watch([book_run(open_book(file))], output)}")
+    check_page_option(output)
+    page = render_page(book_run(open_book(file)), estimated=True)
+    _print(f"Wrote {write_page(page, None if output is None else check_page_path(output))}")
 
 
 @lab.command(cls=Command, example="berlyne lab serve rats.lab --port 8765 --token-file token.txt")
@@ -424,7 +438,13 @@ def _parse_costs(text: str, actions: Any) -> dict[Any, float]:
             cost = 0.0
         if not separator or not 0.0 < cost < float("inf"):
             raise OptionError(f"--costs is {text!r}; it must be actions and positive costs, such as heat=5,cool=2")
-        costs[_parse_label(actions, name.strip())] = cost
+        try:
+            action = _check_known("action", _parse_label(actions, name.strip()), actions)
+        except ValueError as error:
+            raise OptionError(f"--costs is {text!r}; {error}") from None
+        if action in costs:
+            raise OptionError(f"--costs is {text!r}; it must name {action!r} once")
+        costs[action] = cost
     return costs
 
 
@@ -461,6 +481,8 @@ def _parse_names(option: str, text: str | None) -> tuple[int | None, list[str] |
     names = _split(text)
     if not all(names):
         raise OptionError(f"{option} is {text!r}; it must be names separated by commas, or a number")
+    if len(set(names)) < len(names):
+        raise OptionError(f"{option} is {text!r}; every name must be there once")
     return len(names), names
 
 

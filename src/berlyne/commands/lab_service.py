@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 
+from berlyne.commands.errors import OptionError
 from berlyne.commands.lab_status import label_values, status, trial_values
 from berlyne.exploration.logbook import LabBook
 from berlyne.labels import label_from_json, label_to_json
@@ -54,7 +55,7 @@ def run_service(book: LabBook, port: int, token_file: Path | None) -> None:
         try:
             listening.bind((HOST, port))
         except OSError as error:
-            raise ValueError(f"--port is {port}, which cannot be used ({error.strerror}); use another, or 0") from None
+            raise OptionError(f"--port is {port}, which cannot be used ({error.strerror}); use another, or 0") from None
         listening.listen()
         secret = f"token: {token}" if token_file is None else f"token in {token_file}"
         click.echo(f"Serving {book.path} at http://{HOST}:{listening.getsockname()[1]} ({secret}); stop with Ctrl+C")

@@ -21,6 +21,8 @@ STEPS = 10
 N_LAST = 3
 """Number of trials that the status lists."""
 COLUMNS = ("time", "state", "action", "next_state", "episode", "ended", "timed_out", "lost", "client", "note")
+TRIAL_COLUMNS = ("time", "condition", "outcome", "lost", "client", "note")
+"""Columns of the history of trials without states, in which every trial is an episode."""
 
 
 def status(book: LabBook) -> dict[str, Any]:
@@ -100,7 +102,8 @@ def print_status(book: LabBook) -> None:
         table.add_row(escape(name), escape(text))
 
     line("explorer", repr(explorer))
-    line("prior", values["prior"])
+    alpha = None if book.has_states else getattr(explorer.model.prior, "alpha", None)
+    line("prior", values["prior"] if alpha is None else f"Dirichlet({alpha:g}) over the outcomes of every condition")
     missing, gain = values["missing"], values["gain"]
     if missing is not None:
         low, high = missing["low"], missing["high"]
@@ -120,12 +123,14 @@ def print_status(book: LabBook) -> None:
         line("pending", f"{trial.number}: {'' if trial.s == START else trial.s} {trial.a}{by}".replace(":  ", ": "))
     for recorded in book.trials[-N_LAST:]:
         words = [str(label) for label in (recorded if book.has_states else recorded[1:]) if label is not None]
-        line("told", " ".join([*words, *(["lost"] if recorded.lost else [])]))
+        line("told", " ".join([*words, *flag_words(recorded, book)]))
     Console().print(table, highlight=False)
 
 
 def history_table(book: LabBook) -> list[tuple[Any, ...]]:
     """Return all trials as rows under a header; a time-out or an end begins a new episode."""
+    if not book.has_states:
+        return [TRIAL_COLUMNS, *(_trial_row(trial) for trial in book.trials)]
     rows: list[tuple[Any, ...]] = [COLUMNS]
     episode = 0
     for trial in book.trials:
@@ -135,6 +140,18 @@ def history_table(book: LabBook) -> list[tuple[Any, ...]]:
         rows.append((trial.time or "", s, a, "" if trial.lost else s_next, episode, *flags, *texts))
         episode += trial.ended or trial.timed_out
     return rows
+
+
+def _trial_row(trial: Any) -> tuple[Any, ...]:
+    _, condition, outcome = trial
+    texts = trial.client or "", trial.note or ""
+    return trial.time or "", condition, "" if trial.lost else outcome, int(trial.lost), *texts
+
+
+def flag_words(trial: Any, book: LabBook) -> list[str]:
+    """Return how a trial was not an ordinary one, in the words of the options of `lab tell`."""
+    names = ("ended", "timed_out", "lost") if book.has_states else ("lost",)
+    return [name.replace("_", "-") for name in names if getattr(trial, name)]
 
 
 def book_run(book: LabBook) -> Run:
@@ -151,7 +168,7 @@ def book_run(book: LabBook) -> Run:
     is_over = ended != 0
     is_over[:-1] |= s[1:] != s_next[:-1]
     episode = (np.cumsum(is_over) - is_over).astype(np.int32)
-    terminal = sorted(explorer._terminal)
+    terminal = [explorer.states[s] for s in sorted(explorer._terminal)]
     world = World(
         explorer.model.theta_hat,
         explorer.model.prior,

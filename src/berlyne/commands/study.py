@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import berlyne
-from berlyne.commands.errors import describe_os_error, error_line
+from berlyne.commands.errors import OptionError, describe_os_error, error_line
 from berlyne.commands.help import IMPORT, JOBS, Command
 from berlyne.experiments.results import Results, final_rows, summary_lines
 from berlyne.serialization import atomic_write
@@ -148,7 +148,7 @@ def plot(
     """
     stored: Results = berlyne.open_results(results)
     if output.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"{output}: unknown image format; the file name must end in .png, .svg or .pdf")
+        raise OptionError(f"--output is {output}; the file name must end in .png, .svg or .pdf")
     drawn = stored.plot(measure, world_class=world_class, strategies=list(strategies) or None)
     axes = drawn if isinstance(drawn, list) else [drawn]
     if not any(ax.lines for ax in axes):

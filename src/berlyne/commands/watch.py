@@ -11,7 +11,8 @@ import click
 from rich.console import Console
 
 import berlyne
-from berlyne.commands.help import IMPORT, Command, Concentration
+from berlyne.commands.errors import OptionError
+from berlyne.commands.help import IMPORT, Command, Concentration, check_page_option
 from berlyne.exploration.run import Run
 from berlyne.user_modules import check_modules, import_modules
 from berlyne.watch.data import MAX_RUNS
@@ -73,18 +74,19 @@ def watch(
     """
     _check_strategies(strategies)
     import_modules(check_modules(imports), Path())
+    check_page_option(output)
     if output is not None:
         check_page_path(output)
     left_out: list[str] = []
     if Path(source).is_dir():
         if not (steps is None and seed is None and alpha is None):
-            raise ValueError(
+            raise OptionError(
                 "stored runs cannot be changed; use --steps, --seed and --alpha only with a world, not with a store"
             )
         runs, left_out = _stored_runs(Path(source), world, strategies)
     else:
         if world is not None:
-            raise ValueError(f"--world selects a world of stored results, but {source} is not a store of results")
+            raise OptionError(f"--world selects a world of stored results, but {source} is not a store of results")
         seed = 0 if seed is None else seed
         explored, n_steps = _make_world(source, seed, alpha)
         names = strategies or DEFAULT_STRATEGIES
@@ -104,17 +106,17 @@ def _print(text: str) -> None:
 
 def _check_strategies(names: tuple[str, ...]) -> None:
     if len(names) > MAX_RUNS:
-        raise ValueError(f"there are {len(names)} strategies; a page shows 1 to {MAX_RUNS} side by side")
+        raise OptionError(f"there are {len(names)} strategies; a page shows 1 to {MAX_RUNS} side by side")
     for i, name in enumerate(names):
         if name in names[:i]:
-            raise ValueError(f"--strategy {name} is given twice; give each strategy once")
+            raise OptionError(f"--strategy {name} is given twice; give each strategy once")
 
 
 def _make_world(source: str, seed: int, alpha: float | Literal["ml"] | None) -> tuple[World, int]:
     """Draw a world of a class, make a benchmark or read a file; return the world and the number of steps."""
     if source in WORLDS:
         if alpha is not None:
-            raise ValueError(
+            raise OptionError(
                 f"--alpha applies only to a benchmark or a file without a prior; {source} has the prior of the paper"
             )
         return WORLDS[source].make(seed), WORLDS[source].n_steps
@@ -147,7 +149,7 @@ def _read_world(file: str, alpha: float | Literal["ml"] | None) -> World:
     world = berlyne.load_world(file)
     if world.prior is not None:
         if alpha is not None:
-            raise ValueError(f"{file} contains a prior; --alpha applies only to a file without a prior")
+            raise OptionError(f"{file} contains a prior; --alpha applies only to a file without a prior")
         return world
     alpha = _default_alpha(world) if alpha is None else alpha
     text = alpha if isinstance(alpha, str) else f"{alpha:g}"
@@ -164,7 +166,7 @@ def _stored_runs(store: Path, world: str | None, strategies: tuple[str, ...]) ->
     results = berlyne.open_results(store)
     worlds = [str(label) for label in results.dataset["world"].values]
     if world is None:
-        raise ValueError(f"{store} contains {len(worlds):,} worlds; select one, such as --world {worlds[0]}")
+        raise OptionError(f"{store} contains {len(worlds):,} worlds; select one, such as --world {worlds[0]}")
     defaults = tuple(name for name in DEFAULT_STRATEGIES if name in results.strategies)
     names = strategies or defaults or tuple(results.strategies[:MAX_RUNS])
     left_out = [] if strategies else [name for name in results.strategies if name not in names]

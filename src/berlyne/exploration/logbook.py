@@ -22,7 +22,7 @@ from berlyne.exploration.explorer import Explorer, end_code
 from berlyne.exploration.log_file import Line, Log, check_can_create, create_log, write_lock
 from berlyne.exploration.log_header import changed_header, explorer_from_header, make_header
 from berlyne.exploration.pending import choose_besides
-from berlyne.exploration.read_only import ReadOnlyExplorer
+from berlyne.exploration.read_only import ReadOnlyExplorer, ReadOnlyTrials
 from berlyne.exploration.trials import START, TrialExplorer, trial_labels, trial_prior
 from berlyne.labels import GrowingLabels, Labels, as_list, label_to_json
 from berlyne.models.frames import ColumnNames
@@ -110,11 +110,10 @@ class LabBook:
         self._engine: Engine = _engine_of(self._header, self._log.size) if engine == "small" else engine
         self._explorer = explorer_from_header(self.path, self._header, prior, strategy, self._engine)
         self.has_states = not isinstance(self._explorer, TrialExplorer)
-        self._view = ReadOnlyExplorer(self._explorer)
+        self._view = (ReadOnlyExplorer if self.has_states else ReadOnlyTrials)(self._explorer)
         self._entries: list[Entry] = []  # trials and declarations that count
         self._pending: dict[int, PendingTrial] = {}
         self._n_asked = 0  # trials that were ever handed out
-        self._keys: set[str] = set()
         self._read(lines)
 
     def _read(self, lines: list[tuple[int, Any]]) -> None:
@@ -132,7 +131,6 @@ class LabBook:
                 self._entries.extend(flatten(entry))
                 numbers.update({id(inner): number for inner in flatten(entry)})
                 self._pending.pop(entry.trial or 0, None)
-                self._keys.update([] if entry.key is None else [entry.key])
         for entry in self._entries:
             with self._report_mismatch(numbers[id(entry)]):
                 learn_entry(self._explorer, entry)
@@ -368,13 +366,17 @@ class LabBook:
             Whether the trial was done, but its outcome is not known. Leave `s_next` out then. Nothing is learned.
         **texts : str
             `note`, your note; `client`, the apparatus that did the trial; `key`, any text by which a repeated call is
-            recognized: a trial with a key that is in the book is not recorded again.
+            recognized: a trial with a key that is in the book is not recorded again. A key that is in the book with
+            another trial is refused; the key of a trial that was undone can be used again.
         """
         check_flag("lost", lost, optional=False)
         if not self.has_states and s_next is NOT_GIVEN and s != START:
             s, a, s_next = START, s, a
         end_code(ended, timed_out)
-        ended = ended or (not self.has_states and not lost)
+        if not self.has_states:
+            if timed_out:
+                raise ValueError("timed_out is True, but trials without states have no episodes; leave it out")
+            ended = not lost
         if a is NOT_GIVEN:
             raise ValueError("a is missing; give the action")
         if lost != (s_next is NOT_GIVEN):
@@ -387,12 +389,12 @@ class LabBook:
         flags: Line = {name: True for name, flag in (("ended", ended), ("timed_out", timed_out)) if flag}
         with write_lock(self.path):
             self.catch_up()
-            if texts.get("key") is not None and texts["key"] in self._keys:
+            line: Line = {"lost" if lost else "told": json_labels((s, a) if lost else (s, a, s_next)), **flags}
+            if self._is_repeated(line, texts.get("key")):
                 return
-            labels = json_labels((s, a) if lost else (s, a, s_next))
             trial = self._answered(s, a, texts.get("client"))
             answer = {} if trial is None else {"trial": trial}
-            self._record({"lost" if lost else "told": labels, **flags, **answer}, **texts)
+            self._record({**line, **answer}, **texts)
 
     def tell_many(self, history: Any, *, note: str | None = None, **columns: Unpack[ColumnNames]) -> None:
         """Record a history of transitions in one line; if one is invalid, nothing is recorded.
@@ -595,7 +597,6 @@ class LabBook:
             if declares:
                 self._rebuild()
             raise
-        self._keys.update([] if entry.key is None else [entry.key])
 
     def _apply(self, entry: Entry) -> None:
         """Let the explorer and the lists follow a line."""
@@ -614,7 +615,6 @@ class LabBook:
                 learn_entry(self._explorer, inner)
                 self._entries.append(inner)
             self._pending.pop(entry.trial or 0, None)
-            self._keys.update([] if entry.key is None else [entry.key])
 
     def _strike(self, n: int) -> int:
         """Remove the last `n` trials from the entries; return how many of them had an outcome."""
@@ -632,6 +632,15 @@ class LabBook:
             learn_entry(fresh, entry)
         vars(self._explorer).clear()
         vars(self._explorer).update(vars(fresh))  # views share this dictionary
+
+    def _is_repeated(self, line: Line, key: str | None) -> bool:
+        """Return whether this trial is in the book with this key; raise a ValueError if another trial has the key."""
+        known = None if key is None else next((entry for entry in self._entries if entry.key == key), None)
+        if known is None:
+            return False
+        if any(known.line.get(name) != line.get(name) for name in ("told", "lost", "ended", "timed_out")):
+            raise ValueError(f"key is {key!r}, which the trial {known.content!r} has; use a new key for every trial")
+        return True
 
     def _answered(self, s: Any, a: Any, client: str | None) -> int | None:
         """Return the number of the pending trial that an outcome belongs to; None if there is none.

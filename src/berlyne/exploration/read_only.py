@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from berlyne.exploration.explorer import Explorer
+from berlyne.exploration.trials import TrialExplorer
 
 
 class ReadOnlyExplorer(Explorer):
@@ -56,3 +57,7 @@ class ReadOnlyExplorer(Explorer):
     def allow(self, *_: Any, **__: Any) -> NoReturn:
         """Raise an AttributeError; use `LabBook.allow`."""
         self._refuse("allow", "allow")
+
+
+class ReadOnlyTrials(ReadOnlyExplorer, TrialExplorer):
+    """View of an explorer of trials without states."""

@@ -37,6 +37,10 @@ class TrialExplorer(Explorer):
     1
     """
 
+    def __repr__(self) -> str:
+        size = f"{len(self.conditions)} conditions, {len(self.outcomes)} outcomes"
+        return f"Explorer({self.strategy}, {size}, {self.n_obs:,} observations)"
+
     @property
     def conditions(self) -> tuple[Any, ...]:
         """The conditions, which are the actions."""

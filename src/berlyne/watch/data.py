@@ -31,7 +31,9 @@ TYPES = {"u1": "Uint8Array", "u2": "Uint16Array", "u4": "Uint32Array", "i4": "In
 FORMAT = 2
 
 
-def page_data(runs: Sequence[Run], seed: int = 0, notes: Mapping[int, str] | None = None) -> dict[str, Any]:
+def page_data(
+    runs: Sequence[Run], seed: int = 0, notes: Mapping[int, str] | None = None, *, estimated: bool = False
+) -> dict[str, Any]:
     """Return the contents of a page of runs in one world.
 
     Parameters
@@ -42,6 +44,8 @@ def page_data(runs: Sequence[Run], seed: int = 0, notes: Mapping[int, str] | Non
         Seed for the steps of a person who takes over.
     notes : mapping of int to str, optional
         Texts by the step from which they are shown.
+    estimated : bool
+        Whether the probabilities of the world are not the truth, but the estimates after all steps.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def page_data(runs: Sequence[Run], seed: int = 0, notes: Mapping[int, str] | Non
             "transporter": _both_themes(BLUE),
             "you": _both_themes(AGENT),
         },
-        "world": _world(known_world(checked[0])),
+        "world": {**_world(known_world(checked[0])), "estimated": estimated},
         "runs": [_run(run, look) for run, look in zip(checked, _looks(checked), strict=True)],
     }
 

@@ -62,9 +62,14 @@ def watch(
     """
     if path is not None:
         path = check_page_path(path)
-    page = render_page(runs, notes=notes).encode("utf-8")
+    return write_page(render_page(runs, notes=notes), path, open_browser)
+
+
+def write_page(text: str, path: Path | None, open_browser: bool | None = None) -> WatchPage:
+    """Write a page to a file with a valid name, by default a temporary one, and open it as `watch` does."""
+    page = text.encode("utf-8")
     if len(page) > WARNING_SIZE:
-        warnings.warn(size_warning(len(page)), stacklevel=2)
+        warnings.warn(size_warning(len(page)), stacklevel=3)
     show = path is None and not in_notebook() if open_browser is None else open_browser
     if path is None:
         path = Path(tempfile.gettempdir(), f"berlyne-{os.urandom(8).hex()}.html")
@@ -98,10 +103,12 @@ def check_page_path(path: object) -> Path:
     return page
 
 
-def render_page(runs: Run | Iterable[Run], seed: int = 0, notes: Mapping[int, str] | None = None) -> str:
-    """Return the page as text; `seed` is for the steps of a person who takes over, `notes` are texts by step."""
+def render_page(
+    runs: Run | Iterable[Run], seed: int = 0, notes: Mapping[int, str] | None = None, *, estimated: bool = False
+) -> str:
+    """Return the page as text; the parameters are those of `page_data`."""
     checked = check_runs(runs)
-    data = page_data(checked, seed, notes)
+    data = page_data(checked, seed, notes, estimated=estimated)
     names = " and ".join(run["name"] for run in data["runs"])
     title = escape(f"{data['world']['name']}: {names}")
     return _fill(_read_static("template.html"), {**_code(), "TITLE": title, "DATA": script_safe_json(data)})

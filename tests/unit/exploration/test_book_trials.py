@@ -288,3 +288,65 @@ def test_a_repeated_call_with_the_same_key_is_recorded_once(tmp_path):
     assert book.explorer.n_obs == 1
     book.catch_up()
     assert book.explorer.n_obs == 2 and os.path.exists(tmp_path / "lab")
+
+
+def test_a_key_of_another_trial_is_refused(tmp_path):
+    book = LabBook.new(tmp_path / "lab", PRIOR)
+    book.tell(0, 1, 2, key="1")
+    for opened in (book, LabBook(tmp_path / "lab")):
+        with raises(ValueError, "key", "'1'", "(0, 1, 2)", "a new key"):
+            opened.tell(0, 1, 1, key="1")
+        for flags in ({"ended": True}, {"timed_out": True}):
+            with raises(ValueError, "key", "'1'"):
+                opened.tell(0, 1, 2, key="1", **flags)
+        with raises(ValueError, "key", "'1'"):
+            opened.tell(0, 1, lost=True, key="1")
+    assert LabBook(tmp_path / "lab").trials == [(0, 1, 2)]
+
+
+def test_the_key_of_an_undone_trial_can_be_used_again(tmp_path):
+    book = LabBook.new(tmp_path / "lab", PRIOR)
+    for opened, s_next in ((book, 2), (book, 2), (LabBook(tmp_path / "lab"), 1), (LabBook(tmp_path / "lab"), 0)):
+        opened.tell(0, 1, s_next, key="1")
+        assert LabBook(tmp_path / "lab").history == [(0, 1, s_next)]
+        opened.undo()
+    assert LabBook(tmp_path / "lab").history == []
+
+
+def test_a_trial_that_could_not_be_written_is_recorded_when_it_is_told_again(tmp_path, monkeypatch):
+    """Otherwise a client whose disk was full for a moment would be told that the trial is in the book."""
+    book = LabBook.new(tmp_path / "lab", PRIOR)
+
+    def full(line):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(book._log, "add", full)
+        with pytest.raises(OSError, match="No space"):
+            book.tell(0, 1, 2, key="1")
+    book.tell(0, 1, 2, key="1")
+    assert book.history == LabBook(tmp_path / "lab").history == [(0, 1, 2)]
+
+
+def test_trials_without_states_have_no_time_outs(tmp_path):
+    book = LabBook.new(tmp_path / "lab", conditions=["soft", "loud"], outcomes=["heard", "not heard"])
+    before = (tmp_path / "lab").read_bytes()
+    with raises(ValueError, "timed_out", "no episodes"):
+        book.tell("soft", "heard", timed_out=True)
+    with raises(ValueError, "timed_out", "no episodes"):
+        book.tell("soft", lost=True, timed_out=True)
+    assert (tmp_path / "lab").read_bytes() == before
+
+
+def test_the_view_of_trials_answers_what_their_explorer_answers(tmp_path):
+    names = {"conditions": ["soft", "loud"], "outcomes": ["heard", "not heard", "unsure"]}
+    book, twin = LabBook.new(tmp_path / "lab", None, "PIG(greedy)", **names), berlyne.trials(*names.values(), 1.0)
+    for told in (book, twin):
+        told.tell("soft", "heard")
+    view = book.explorer
+    assert (view.conditions, view.outcomes, repr(view)) == (twin.conditions, twin.outcomes, repr(twin))
+    assert "2 conditions, 3 outcomes, 1 observations" in repr(view)
+    assert view.expected_gain(5).bits == twin.expected_gain(5).bits and view.ask() == twin.ask() == book.ask()
+    with raises(AttributeError, "read-only", "tell"):
+        view.tell("soft", "heard")
+    assert view.n_obs == 1

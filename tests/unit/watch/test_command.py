@@ -95,10 +95,10 @@ def test_names_that_are_nearly_right_or_of_the_wrong_kind(
         ),
         ([str(coin), "--alpha", "-1"], "alpha"),
         ([str(coin), "--alpha", "nan"], "alpha"),
-        ([str(coin), "--alpha", "x"], "Invalid value for '--alpha': 'x' is not a valid float"),
+        ([str(coin), "--alpha", "x"], "--alpha is x; it must be a positive number, or ml to learn it"),
         (["maze", "--steps", "0"], "Invalid value for '--steps'"),
         (["maze", "-o", gone], "does not exist; create it first to write a.html"),
-        (["maze", "-o", str(tmp_path / "x.pdf")], "x.pdf is not the name of a page; it must end in .html or .htm"),
+        (["maze", "-o", str(tmp_path / "x.pdf")], "x.pdf; the file name must end in .html or .htm"),
         (["maze", *["--strategy", "Random"] * 2], "--strategy Random is given twice"),
     ]:
         assert sentence in refused(monkeypatch, *arguments), arguments

@@ -96,12 +96,13 @@ def test_a_large_page_is_written_with_a_warning(
     assert done.exit_code == 0 and done.output.splitlines()[-1].startswith("Note: the page is 0.")
 
 
-def error_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
-    """Run the command with a mistake and return its error message."""
+def error_of(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Run the command with a mistake and return its exit code and error message."""
     monkeypatch.setattr(sys, "argv", ["berlyne", "watch", *arguments])
     with pytest.raises(SystemExit) as left:
         main()
-    return str(left.value.code)
+    code = left.value.code
+    return (code, capsys.readouterr().err.rstrip("\n")) if isinstance(code, int) else (1, str(code))
 
 
 def names_in(page: Path) -> list[str]:
@@ -143,16 +144,18 @@ def test_the_command_explores_the_world_of_the_seed(tmp_path: Path) -> None:
     assert page.read_text(encoding="utf-8") == expected
 
 
-def test_mistakes_give_one_sentence(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_give_one_sentence(
+    stored: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     store = str(stored)
-    for arguments, sentence in [
-        (["labyrinth"], "there is no labyrinth; it must be a class of worlds (dense, maze, 1-2-3), a benchmark (river"),
-        (["maze", "--world", "maze/001"], "--world selects a world of stored results, but maze is not a store"),
-        ([store], "contains 2 worlds; select one, such as --world maze/000"),
-        ([store, "--world", "maze/007"], "there is no world 'maze/007'"),
-        ([store, "--world", "maze/000", "--steps", "3"], "stored runs cannot be changed"),
-        (["maze", *["--strategy", "LTA"] * 5], "there are 5 strategies; a page shows 1 to 4"),
-        (["nowhere.npz"], "No such file"),
+    for arguments, code, sentence in [
+        (["labyrinth"], 1, "there is no labyrinth; it must be a class of worlds (dense, maze, 1-2-3), a benchmark ("),
+        (["maze", "--world", "maze/001"], 2, "--world selects a world of stored results, but maze is not a store"),
+        ([store], 2, "contains 2 worlds; select one, such as --world maze/000"),
+        ([store, "--world", "maze/007"], 1, "there is no world 'maze/007'"),
+        ([store, "--world", "maze/000", "--steps", "3"], 2, "stored runs cannot be changed"),
+        (["maze", *["--strategy", "LTA"] * 5], 2, "there are 5 strategies; a page shows 1 to 4"),
+        (["nowhere.npz"], 1, "No such file"),
     ]:
-        answer = error_of(monkeypatch, *arguments)
-        assert sentence in answer and "\n" not in answer, answer
+        actual, answer = error_of(monkeypatch, capsys, *arguments)
+        assert actual == code and sentence in answer and "\n" not in answer, (actual, answer)

@@ -34,6 +34,7 @@ export class Controls {
     for (const name of ["play", "back", "forward", "slider", "place", "speed", "settings", "depth", "alpha", "arrows"]) {
       this[name] = document.getElementById(name);
     }
+    if (app.world.estimated) this.arrows.querySelector('[value="true"] + span').textContent = "Final";
     this.arrows.hidden = app.world.isSquares || app.world.listed;
     this.play.addEventListener("click", () => app.toggle());
     this.back.addEventListener("click", () => app.step(-1));

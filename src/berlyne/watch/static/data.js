@@ -52,7 +52,7 @@ export class GroupedEvents {
 export class World {
   constructor(data) {
     Object.assign(this, { name: data.name, states: data.states, actions: data.actions, labelled: data.labelled, fingerprint: data.fingerprint });
-    Object.assign(this, { laidOut: data.laid_out, listed: data.listed });
+    Object.assign(this, { laidOut: data.laid_out, listed: data.listed, estimated: data.estimated });
     this.nStates = data.n_states;
     this.nActions = data.n_actions;
     this.places = unpack(data.places);
@@ -67,6 +67,11 @@ export class World {
     Object.assign(this, { kind: data.kind, directions: data.directions, marks: new Map(data.marks) });
     this.passages = data.passages && unpack(data.passages); // of squares: up, down, left and right of each
     this.maze = data.maze && { base: data.maze.base, transporters: unpack(data.maze.transporters) };
+  }
+
+  /** What the probabilities of the world are called; in an experiment the truth is unknown, and they are the last estimates. */
+  get truthWord() {
+    return this.estimated ? "final" : "true";
   }
 
   /** Whether states are squares: rooms of a maze or cells of a grid. */

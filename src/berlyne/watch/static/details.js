@@ -31,17 +31,17 @@ function splitOutcomes(outcomes) {
 }
 
 /** Describe the outcomes that are not shown, such as "176 more outcomes, each 0 true, 0.005 estimated". */
-function describeOthers(others, all, hidesTruth) {
+function describeOthers(world, others, all, hidesTruth) {
   const describeKind = (kind, name) => {
     const [smallest, largest] = [Math.min, Math.max].map((end) => end(...others.map((o) => o[kind])));
     return `${largest - smallest > 1e-12 ? "at most " : ""}${formatShort(largest)} ${name}`;
   };
   const count = all ? `all ${others.length} outcomes` : `${others.length} more outcomes`;
-  return `${count}, each ${hidesTruth ? "" : `${describeKind("truth", "true")}, `}${describeKind("estimated", "estimated")}`;
+  return `${count}, each ${hidesTruth ? "" : `${describeKind("truth", world.truthWord)}, `}${describeKind("estimated", "estimated")}`;
 }
 
 function describeOutcome(world, o, hidesTruth) {
-  const truth = hidesTruth ? "" : `${formatShort(o.truth)} true, `;
+  const truth = hidesTruth ? "" : `${formatShort(o.truth)} ${world.truthWord}, `;
   return `to ${world.stateName(o.s)}: ${truth}${formatShort(o.estimated)} estimated`;
 }
 
@@ -53,7 +53,7 @@ function barScale(outcomes) {
 
 function bars(world, outcomes, hidesTruth, top) {
   const [shown, others] = splitOutcomes(outcomes);
-  const note = others.length ? describeOthers(others, !shown.length, hidesTruth) : "";
+  const note = others.length ? describeOthers(world, others, !shown.length, hidesTruth) : "";
   const below = note ? [element("p", { class: "more", text: note })] : [];
   if (!shown.length) return below;
   const vertical = shown.length > MAX_HORIZONTAL;
@@ -112,6 +112,6 @@ export function showDetails(container, { world, source, s, t, values, allEqual, 
       ...bars(world, outcomes[a], hidesTruth, scale));
   });
   const legend = element("p", { class: "legend" }, element("i", { class: "estimated" }), " estimated");
-  if (!hidesTruth) legend.append(element("i", { class: "truth" }), " true");
+  if (!hidesTruth) legend.append(element("i", { class: "truth" }), ` ${world.truthWord}`);
   container.replaceChildren(heading, facts, legend, element("div", { class: "blocks" }, ...blocks));
 }

@@ -46,13 +46,13 @@ const MARKS = { S: "start", G: "goal", H: "hole", C: "cliff", P: "passenger", D:
 function explanations(world) {
   const place = world.maze ? "room" : "state";
   const texts = [
-    ["Missing information", `How wrong an explorer's estimates still are, in bits. Zero means that it knows where every action leads. The curve sums it over all ${place}s.`],
+    ["Missing information", world.estimated ? `How far the estimates still are from those after all trials, in bits. The truth is not known. The curve sums it over all ${place}s.` : `How wrong an explorer's estimates still are, in bits. Zero means that it knows where every action leads. The curve sums it over all ${place}s.`],
     ["Shading", `A ${place} is shaded by what is still unknown about its actions, by visits, by the utility of its best action, or by its value. The words at the ends of the scale tell which end is which.`],
     ["PIG", "Predicted information gain: the bits by which one more observation is expected to reduce the missing information. It falls with every try."],
     ["Value", "What an explorer expects to gain from an action over all the steps that it plans. Planning makes values rise step by step towards what is unknown, and a planner walks up this slope. Sliders show it for another depth and another α."],
     ["Trail", "The last 16 steps; the newest are strongest. A dashed arc is a jump. A dotted grey line is a new beginning."],
     ["Race", "Every explorer is shown at the step at which its missing information first fell to the same number of bits. In step, all are shown at the same time."],
-    ["Estimated and true", "Filled bars are the probabilities that the explorer believes, outlined bars the true ones."],
+    world.estimated ? ["Estimated and final", "Filled bars are the probabilities that the explorer believes at this step, outlined bars its estimates after all trials."] : ["Estimated and true", "Filled bars are the probabilities that the explorer believes, outlined bars the true ones."],
     ["Take over", "You go on from the step that is shown, with what the explorer knows. Your run stays beside the others, and you can download it."],
   ];
   if (world.maze) texts.splice(2, 0, ["Maze", "A blue bar is a transporter: a push into it leads to the base, the blue target. A push into a wall leads nowhere. Pushes are noisy."]);

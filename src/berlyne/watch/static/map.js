@@ -106,7 +106,7 @@ export class WorldMap {
     if (this.world.isSquares) return "";
     if (this.world.listed) return "States lie in rows, in the order of their numbers. Arrows show the last steps only.";
     const perState = countArrowsPerState(this.transitionProbabilities(source, t, kind), this.world.nStates);
-    const which = kind === "true" && !this.person ? "true transitions" : "transitions seen so far";
+    const which = kind === "true" && !this.person ? `${this.world.truthWord} transitions` : "transitions seen so far";
     return `Arrows: ${perState < Infinity ? `the ${perState} most probable ` : ""}${which}${perState < Infinity ? " from each state" : ""}.`;
   }
 
