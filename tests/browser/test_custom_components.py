@@ -119,5 +119,8 @@ def test_rows_that_depend_on_each_other_are_planned_with(
             np.testing.assert_allclose(estimate, model_at(run, 20).theta_hat[a, s], rtol=1e-12)
     shade = page.evaluate("() => [...berlyne.panels[0].shade]")
     np.testing.assert_allclose(shade, missing_of_rows(run, 20).sum(axis=0), atol=1e-9)
-    assert page.locator("#not-offered").is_visible()
+    remedy = "world.with_prior(berlyne.Dirichlet(1 / 4, n_states=4, n_actions=2))"
+    assert page.locator("#not-offered").is_visible() and remedy in page.locator("#not-offered").inner_text()
+    page.keyboard.press("?")
+    assert remedy in page.locator("#help").inner_text()
     page.close()

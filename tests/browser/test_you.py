@@ -241,3 +241,53 @@ def test_the_file_is_plain_json_with_the_world_it_belongs_to(opened: Open, tmp_p
         "PIG(VI)",
         "Random",
     ]
+
+
+def test_your_run_can_be_downloaded_after_you_went_back(opened: Open, tmp_path: Path) -> None:
+    page = opened("lake", "#t=20")
+    begun(page)
+    page.locator("#name").fill("Anna")
+    page.locator("#hint").click()
+    page.evaluate("a => berlyne.takeover.take(a)", 2)
+    assert "your last 16 steps" in page.locator("#legend").inner_text()
+    back(page)
+    assert page.locator("article:visible h3 .tag").last.inner_text() == "where you were"
+    with page.expect_download(timeout=20_000) as waiting:
+        page.get_by_role("button", name="Download your run").click()
+    waiting.value.save_as(tmp_path / waiting.value.suggested_filename)
+    (anna,) = berlyne.read_runs(tmp_path / "Anna-run.json")
+    assert (anna.name, anna.begin, anna.actions[20:].tolist()) == ("Anna", 20, [2])
+
+
+def test_space_plays_after_you_went_back(opened: Open) -> None:
+    page = opened("maze", "#t=20")
+    begun(page)
+    page.keyboard.press("ArrowUp")
+    page.get_by_role("button", name="Back to the replay").press("Enter")
+    settle(page)
+    page.keyboard.press("Space")
+    assert page.evaluate("() => [berlyne.taking, berlyne.playing]") == [False, True]
+
+
+def test_help_opens_by_key_while_you_act_but_not_while_you_type(opened: Open) -> None:
+    page = opened("maze", "#t=20")
+    begun(page)
+    page.keyboard.press("?")
+    assert page.locator("#help").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#help").is_visible()
+    page.locator("#name").click()
+    page.keyboard.type("who?")
+    assert not page.locator("#help").is_visible() and page.locator("#name").input_value() == "who?"
+
+
+def test_map_and_scale_are_on_a_projector_while_you_act(opened: Open) -> None:
+    page = opened("maze", "#t=20", 1280)
+    page.set_viewport_size({"width": 1280, "height": 720})
+    settle(page)
+    begun(page)
+    for key in ("ArrowUp", "ArrowLeft"):
+        page.keyboard.press(key)
+    settle(page)
+    box = page.locator("article:visible .scale").bounding_box()
+    assert box is not None and box["y"] + box["height"] <= 720

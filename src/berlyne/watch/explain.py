@@ -16,7 +16,7 @@ from berlyne.strategies.coordination import (
     ValueIteration,
 )
 from berlyne.strategies.fluid_plan import FluidPlan
-from berlyne.strategies.planning import ENTROPIES, HopefulIteration, PosteriorSampling, RewardFree, RMax
+from berlyne.strategies.planning import HopefulIteration, PosteriorSampling, RewardFree, RMax
 from berlyne.strategies.registry import Strategy
 from berlyne.strategies.utilities import UTILITIES
 
@@ -28,6 +28,14 @@ AIMS = {
     "parameter_gain": "expected missing information",
 }
 """What a strategy with each utility of the paper seeks."""
+
+REWARD_FREE_AIMS = {
+    "ucrl": "to lower a bound on the error of any value (RF-UCRL)",
+    "express": "to lower a bound on the error of any value (RF-Express)",
+    "entropy": "to try all actions in all states equally often (maximum entropy)",
+    "state_entropy": "to visit all states equally often (maximum entropy)",
+}
+"""What a strategy with each bonus of `RewardFree` seeks."""
 
 
 def explain_strategy(strategy: Strategy) -> str:
@@ -63,22 +71,20 @@ def explain_strategy(strategy: Strategy) -> str:
         sentence = f"It plans {inner.steps_back} steps ahead {model}, for the largest sum of {aim}"
     elif kind is PosteriorSampling:
         sentence = f"It draws a world from its beliefs and plans {inner.steps_back} steps ahead in it, for {aim}"
-    elif kind is HopefulIteration:
-        sentence = (
-            f"It plans {inner.steps_back} steps ahead for the largest sum of {aim}, and hopes that actions it hardly "
-            "knows lead to their best possible state"
-        )
-    elif kind is FluidPlan:
-        sentence = f"It plans how often to try each action in the next {inner.window} steps, for the largest {aim}"
+    elif kind is RewardFree:
+        sentence = f"It plans {inner.steps_back} steps ahead {REWARD_FREE_AIMS[inner.bonus]}"
     elif kind is RMax:
         sentence = (
-            f"It plans {inner.steps_back} steps ahead to reach an action that it has tried less than {inner.m} times"
+            f"It plans {inner.steps_back} steps ahead to reach actions that it has tried less than {inner.m} times"
         )
-    elif kind is RewardFree and inner.bonus in ENTROPIES:
-        visited = "states" if inner.bonus == "state_entropy" else "actions in each state"
-        sentence = f"It plans {inner.steps_back} steps ahead to try all {visited} equally often"
-    elif kind is RewardFree:
-        sentence = f"It plans {inner.steps_back} steps ahead to lower a bound on the error of any value ({inner.bonus})"
+    elif kind is HopefulIteration:
+        sentence = (
+            f"It plans {inner.steps_back} steps ahead for {aim}, and hopes for the best outcome where it knows little"
+        )
+    elif kind is FluidPlan:
+        sentence = (
+            f"It plans how often to try each action in the next {inner.window} steps, for the largest gain in all"
+        )
     elif kind is QLearning:
         sentence = f"It learns by experience (Q-learning) which actions lead to {aim}"
     else:

@@ -120,18 +120,21 @@ def _is_lattice(positions: FloatArray) -> bool:
 def grid_passages(world: World) -> BoolArray:
     """Return whether there is no wall above, below, to the left and to the right of each square of a grid, (N, 4).
 
-    There is a wall if no transition leads across in either direction.
+    There is a wall if no transition leads across in either direction. Between two terminal states there is none,
+    because no action is taken in either.
     """
     assert world.positions is not None
     cell = np.round(world.positions - world.positions.min(axis=0)).astype(np.int64)
     number = {(x, y): s for s, (x, y) in enumerate(cell.tolist())}
     rows, n = world.rows, world.n_states
     pairs = set(np.unique(rows.row_numbers() // rows.n_actions * n + rows.indices.astype(np.int64)).tolist())
-    passages = np.zeros((n, 4), dtype=bool)
+    passages, terminal = np.zeros((n, 4), dtype=bool), set(world.terminal.tolist())
     for (x, y), s in number.items():
         for d, (dx, dy) in enumerate(SIDES):
             beside = number.get((x + dx, y + dy))
-            passages[s, d] = beside is not None and (s * n + beside in pairs or beside * n + s in pairs)
+            if beside is not None:
+                crossed = s * n + beside in pairs or beside * n + s in pairs
+                passages[s, d] = crossed or (s in terminal and beside in terminal)
     return passages
 
 

@@ -9,7 +9,7 @@ from berlyne.strategies.coordination import Greedy
 from berlyne.watch.explain import explain_strategy
 
 
-@pytest.mark.parametrize("name", [*berlyne.STRATEGIES, "PMC(Q)", "PIG(VI, steps_back=3)"])
+@pytest.mark.parametrize("name", [*berlyne.STRATEGIES, "PMC(Q)", "PIG(VI, steps_back=3)", "PIG(fluid)"])
 def test_every_strategy_has_one_plain_sentence(name: str) -> None:
     sentence = explain_strategy(berlyne.strategy(name))
     assert sentence.startswith(("It ", "A control ")) and sentence.endswith(".") and ". " not in sentence
@@ -23,6 +23,11 @@ def test_sentences_name_what_distinguishes_strategies() -> None:
         ("PEIG(Q)", ("Q-learning", "PEIG")),
         ("PIG(greedy)", ("no further",)),
         ("LTA", ("least often in this state",)),
+        ("MaxEnt", ("all actions in all states", "equally often")),
+        ("MaxEnt(states)", ("visit all states equally often",)),
+        ("R-max(VI)", ("plans 10 steps", "less than 5 times")),
+        ("PIG(hopeful VI)", ("plans 20 steps", "PIG", "hopes")),
+        ("PIG(fluid)", ("how often", "30 steps")),
         ("CB", ("visited least often",)),
         ("Unembodied", ("jump", "PIG")),
         ("PIG(VI, temperature=0.1, lapse=0.02)", ("more likely", "2%")),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import berlyne
+from berlyne.figures.person_runs import spread
 from messages import raises
 
 
@@ -97,8 +100,35 @@ def test_curves_of_people_begin_where_they_took_over(tmp_path: Path) -> None:
         [[1, 8.5], [2, 7.0], [3, 5.0]],
     ]
     (agent,) = [line for line in ax.get_lines() if line.get_gid() != "person"]
-    assert agent.get_label() == "Random" and np.asarray(agent.get_ydata()).tolist() == [9.0, 8.5, 8.25, 8.0]
+    assert agent.get_label() == "Random"
+    assert agent.get_xydata().tolist() == [[1, 8.5], [2, 8.25], [3, 8.0]]  # nothing lies left of the axes
     assert {text.get_text() for text in ax.texts} == {"Anna", "Be $n$"}
     low, high = ax.get_ylim()
     assert 4 < low < 5 and 8.75 < high < 9.2  # from the first step of a person on
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Random", "people"]
+
+
+def test_names_do_not_cover_each_other(tmp_path: Path) -> None:
+    for name, end in (("Anna", 6.0), ("Bo", 6.0), ("Cy", 6.01), ("Di", 8.0)):
+        write(tmp_path / f"{name}.json", name=name, missing_information=[9.0, 8.5, 8.75, end])
+    ax = berlyne.read_runs(str(tmp_path / "*.json")).plot()
+    ax.figure.canvas.draw()
+    boxes = {text.get_text(): text.get_window_extent() for text in ax.texts}
+    assert sorted(boxes) == ["Anna", "Bo", "Cy", "Di"]
+    for first, second in itertools.combinations(boxes.values(), 2):
+        assert not first.overlaps(second)
+    curve_end = ax.transData.transform((3, 8.0))[1]
+    assert boxes["Di"].y0 < curve_end < boxes["Di"].y1  # a name that has room stays at its curve
+
+
+def test_names_move_as_little_as_possible() -> None:
+    heights = np.array([5.0, 0.0, 5.5, 20.0, 5.2])
+    moved = spread(heights, 2.0)
+    found = minimize(
+        lambda x: float(np.sum((x - heights) ** 2)),
+        heights,
+        constraints=[
+            {"type": "ineq", "fun": lambda x, i=i, j=j: x[j] - x[i] - 2.0} for i, j in ((1, 0), (0, 4), (4, 2), (2, 3))
+        ],
+    )
+    np.testing.assert_allclose(moved, found.x, atol=1e-5)

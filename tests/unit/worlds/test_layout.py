@@ -280,6 +280,14 @@ def test_passages_of_a_grid_are_where_a_transition_leads_across():
     assert open_sides[1, 3] == [False, False, True, False] and open_sides[2, 3] == [False] * 4
 
 
+def test_there_is_no_wall_between_two_terminal_states():
+    lake = from_gymnasium("FrozenLake-v1")  # it has no walls; 7, 11 and 15 lie below each other and end episodes
+    sides = grid_passages(lake)
+    for s in range(16):
+        line, column = divmod(s, 4)
+        assert sides[s].tolist() == [line > 0, line < 3, column > 0, column < 3]
+
+
 def test_large_worlds_are_not_laid_out(monkeypatch):
     module = sys.modules["berlyne.worlds.layout"]  # whose name in the package is that of the function
     monkeypatch.setattr(module, "_path_lengths", lambda closeness: pytest.fail("it was laid out"))

@@ -94,7 +94,7 @@ export class Controls {
   _key(event) {
     const { app } = this;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (app.taking) {
+    if (app.taking && !(["?", "Escape"].includes(event.key) && event.target.type !== "text")) {
       app.takeover.handleKey(event);
       return;
     }

@@ -78,14 +78,15 @@ function bars(world, outcomes, hidesTruth, top) {
 /**
  * Fill `container` with the details of state s at time t.
  * values: of each action, or null if they are not known; allEqual: whether the strategy has no preference; next: the action
- * taken next, or -1; hidesTruth: whether true probabilities are hidden; isCurrent: whether the agent or person is in state s.
+ * taken next, or -1; hidesTruth: whether true probabilities are hidden; isCurrent: whether the agent or person is in state s;
+ * isPerson: whether it is a person.
  */
-export function showDetails(container, { world, source, s, t, values, allEqual, next, hidesTruth, isCurrent }) {
+export function showDetails(container, { world, source, s, t, values, allEqual, next, hidesTruth, isCurrent, isPerson }) {
   const rows = Array.from({ length: world.nActions }, (_, a) => world.row(a, s));
   const bits = rows.reduce((sum, row) => sum + (hidesTruth ? source.expectedMissing(row, t) : source.missing(row, t)), 0);
   const name = world.stateName(s); // labels are not capitalised: "a" and "A" may be two states
   const heading = element("h3", { text: world.labelled ? name : name.charAt(0).toUpperCase() + name.slice(1) });
-  if (isCurrent) heading.append(element("span", { class: "tag", text: hidesTruth ? "where you are" : "where the agent is" }));
+  if (isCurrent) heading.append(element("span", { class: "tag", text: isPerson ? hidesTruth ? "where you are" : "where you were" : "where the agent is" }));
   const visits = source.visits(s, t);
   const facts = element("p", { class: "facts",
     text: `${formatShort(bits)} bits missing${hidesTruth ? " (expected)" : ""} · visited ${visits === 1 ? "once" : `${visits} times`}` });

@@ -29,21 +29,28 @@ function icon(name) {
 
 /** Return the entries of the legend for a world, and for a person who does not see everything: [[icon, text]]. */
 function legendEntries(world, taking) {
-  const entries = [["agent", taking ? "you" : "the agent"], ["trail", "its last 16 steps"]];
+  const entries = [["agent", taking ? "you" : "the agent"], ["trail", taking ? "your last 16 steps" : "its last 16 steps"]];
   if (world.isSquares) entries.push(["jump", "a jump"]);
   if (world.isSquares && !(taking && !world.maze)) entries.push(["wall", "wall"]);
   if (world.maze && !taking) entries.push(["transporter", "transporter to the base"]);
   if (world.maze && taking) entries.push(["dot", "a wall of this room may lead to the base"]);
   if (world.maze) entries.push(["base", "base"]);
   if (world.terminal.size) entries.push(["end", "episodes end here"]);
-  if (!world.isSquares && !world.listed) entries.push(["arrow", "a transition, darker if likelier"]);
+  if (!world.isSquares && !world.listed) entries.push(["arrow", "a transition, stronger if likelier"]);
   return entries;
 }
 
 const MARKS = { S: "start", G: "goal", H: "hole", C: "cliff", P: "passenger", D: "destination" };
 
+/** Return why nobody can take over on this page, and what to change in Python. */
+function whyNotOffered(world) {
+  const { nStates, nActions } = world;
+  return "You cannot take over on this page, because it can update only a Dirichlet prior with one fixed concentration, or the prior of 1-2-3 Worlds. " +
+    `In Python, use world.with_prior(berlyne.Dirichlet(1 / ${nStates}, n_states=${nStates}, n_actions=${nActions})).`;
+}
+
 /** Explanations of what the page shows: [[term, text]]. */
-function explanations(world) {
+function explanations({ world, runs }) {
   const place = world.maze ? "room" : "state";
   const texts = [
     ["Missing information", world.estimated ? `How far the estimates still are from those after all trials, in bits. The truth is not known. The curve sums it over all ${place}s.` : `How wrong an explorer's estimates still are, in bits. Zero means that it knows where every action leads. The curve sums it over all ${place}s.`],
@@ -53,7 +60,8 @@ function explanations(world) {
     ["Trail", "The last 16 steps; the newest are strongest. A dashed arc is a jump. A dotted grey line is a new beginning."],
     ["Race", "Every explorer is shown at the step at which its missing information first fell to the same number of bits. In step, all are shown at the same time."],
     world.estimated ? ["Estimated and final", "Filled bars are the probabilities that the explorer believes at this step, outlined bars its estimates after all trials."] : ["Estimated and true", "Filled bars are the probabilities that the explorer believes, outlined bars the true ones."],
-    ["Take over", "You go on from the step that is shown, with what the explorer knows. Your run stays beside the others, and you can download it."],
+    ["Take over", runs.some((run) => run.belief) ? "You go on from the step that is shown, with what the explorer knows. Your run stays beside the others, and you can download it."
+      : whyNotOffered(world)],
   ];
   if (world.maze) texts.splice(2, 0, ["Maze", "A blue bar is a transporter: a push into it leads to the base, the blue target. A push into a wall leads nowhere. Pushes are noisy."]);
   const marks = [...new Set(world.marks.values())].filter((mark) => MARKS[mark]).map((mark) => `${mark} ${MARKS[mark]}`);
@@ -67,6 +75,9 @@ export class Help {
     this.panel = document.getElementById("help");
     this.button = document.getElementById("ask");
     this.button.addEventListener("click", () => this.toggle());
+    const notOffered = document.getElementById("not-offered");
+    notOffered.hidden = app.runs.some((run) => run.belief);
+    notOffered.textContent = whyNotOffered(app.world);
   }
 
   get isOpen() {
@@ -82,7 +93,7 @@ export class Help {
   }
 
   _fill() {
-    const { world, sources } = this.app;
+    const { sources } = this.app;
     const terms = (pairs) => element("dl", {}, ...pairs.map(([name, text]) => element("div", {}, element("dt", {}, name), element("dd", { text }))));
     const strategies = sources.map((source) => {
       const swatch = element("span", { class: "swatch", "aria-hidden": "true" });
@@ -90,7 +101,7 @@ export class Help {
       return [element("span", { class: "strategy" }, swatch, source.name), source.about];
     });
     this.panel.replaceChildren(element("h2", { text: "The explorers" }), terms(strategies),
-      element("h2", { text: "What you see" }), terms(explanations(world)));
+      element("h2", { text: "What you see" }), terms(explanations(this.app)));
   }
 
   /** Show the legend of the map. */

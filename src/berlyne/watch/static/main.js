@@ -14,7 +14,7 @@ import { underSettings } from "./whatif.js";
 
 const MAX_SMOOTH_SPEED = 30; // steps per second up to which the agent moves smoothly
 const DETAILS_INTERVAL = 90; // milliseconds between updates of the details while playing
-const WIDE = 992; // pixels from which on maps are fitted to the height of the window
+const [WIDE, PHONE] = [992, 600]; // pixels from which on maps are fitted to the height of the window, and to that of a frame
 const FRAME_HEIGHT = 720; // height that maps are fitted to within another page, whose frame may grow with its content
 const MIN_MAP_HEIGHT = 180;
 const BESIDE_MAP = 130; // pixels above and below a map: name, time and colour scale
@@ -37,7 +37,6 @@ class App {
     this.controls = new Controls(this);
     document.getElementById("panels").append(...this.panels.map((panel) => panel.root));
     this.takeover = new Takeover(this);
-    document.getElementById("not-offered").hidden = this.runs.some((run) => run.belief);
     this.reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
       clearStyleCache();
@@ -111,11 +110,12 @@ class App {
     return innerWidth >= WIDE && this.visiblePanels.length > 2;
   }
 
-  /** The largest height of a map, so that map, curve and details are on the screen; Infinity on a narrow one. */
+  /** The largest height of a map, so that map, curve and details are on the screen; in a narrow frame, the map and its scale. */
   maxMapHeight(panel) {
-    if (innerWidth < WIDE) return parent === window ? Infinity : 0.6 * FRAME_HEIGHT;
+    if (innerWidth < WIDE && parent === window) return Infinity;
     const screen = parent === window ? innerHeight : FRAME_HEIGHT;
     const top = document.getElementById("panels").offsetTop - (this.help.isOpen ? document.getElementById("help").offsetHeight : 0);
+    if (innerWidth < WIDE) return innerWidth < PHONE ? 0.6 * screen : Math.min(Math.max(screen - top - BESIDE_MAP, 0.35 * screen), 0.6 * screen);
     const below = this.hasColumns ? BELOW_MAP.column : panel.map.isWide ? BELOW_MAP.wide : 0;
     return Math.max(screen - top - BESIDE_MAP - below, MIN_MAP_HEIGHT);
   }

@@ -20,6 +20,7 @@ export class Panel {
     this.swatch = element("span", { class: "swatch", "aria-hidden": "true" });
     this.now = element("p", { class: "now" });
     this.button = element("button", { type: "button", class: "take", text: source.colour ? "Take over from now" : "Go on from now" });
+    this.save = element("button", { type: "button", class: "take", text: "Download", "aria-label": "Download your run" });
     this.canvas = element("canvas", { "aria-hidden": "true" });
     this.states = element("div", { class: "states", role: "group", "aria-label": `States, ${source.name}` });
     this.scale = element("div", { class: "scale" });
@@ -27,7 +28,7 @@ export class Panel {
     this.curveCanvas = element("canvas", { role: "img", "aria-label": `Learning curve of ${source.name}` });
     this.lines = element("p", { class: "lines" });
     this.details = element("section", { class: "details", "aria-label": `State, ${source.name}` });
-    const top = element("div", { class: "top" }, this.swatch, this.title, ...(hidesTruth || !source.belief ? [] : [this.button]));
+    const top = element("div", { class: "top" }, this.swatch, this.title, ...(hidesTruth || !source.belief ? [] : source.colour ? [this.button] : [this.save, this.button]));
     const left = element("div", { class: "seen" }, top, this.now,
       element("div", { class: "map" }, this.canvas, this.states), this.scale, this.thinned);
     const right = element("div", { class: "known" }, element("div", { class: "curve" }, this.curveCanvas), this.lines, this.details);
@@ -70,6 +71,7 @@ export class Panel {
     });
     curveCanvas.addEventListener("pointermove", scrub);
     this.button.addEventListener("click", () => app.takeOver(this));
+    this.save.addEventListener("click", () => app.takeover.download());
   }
 
   /** Make the Tab key return to this state. */
@@ -203,6 +205,7 @@ export class Panel {
     const values = this.hidesTruth ? null : actionValues(app.world, this.view, t, s);
     const allEqual = !this.hidesTruth && this.view.method.kind === "same";
     const known = values && !allEqual && !values.some(Number.isNaN) ? values : null;
-    showDetails(this.details, { world: app.world, source: this.view, s, t, values: known, allEqual, next, hidesTruth: this.hidesTruth, isCurrent: app.focus < 0 });
+    showDetails(this.details, { world: app.world, source: this.view, s, t, values: known, allEqual, next, hidesTruth: this.hidesTruth,
+      isCurrent: app.focus < 0, isPerson: !source.colour });
   }
 }

@@ -37,7 +37,11 @@ export class Takeover {
     this._explain();
     document.getElementById("again").addEventListener("click", () => this.begin(this.run, this.from));
     document.getElementById("leave").addEventListener("click", () => this.leave());
-    document.getElementById("download").addEventListener("click", () => downloadRun(app, this.name.value.trim()));
+    document.getElementById("download").addEventListener("click", () => this.download());
+  }
+
+  download() {
+    downloadRun(this.app, this.name.value.trim());
   }
 
   /** Make a button for every action: directions in a cross, the others beside it. */
@@ -83,8 +87,8 @@ export class Takeover {
     document.getElementById("panels").append(this.panel.root);
     app.taking = true;
     this._show();
+    this.updateScore(); // before the map is fitted to the height that is left
     app.resize();
-    this.updateScore();
     (document.activeElement && document.activeElement.id === "again" ? document.activeElement : this.buttons[0]).focus();
   }
 
@@ -97,7 +101,7 @@ export class Takeover {
     this._show();
     app.seek(app.mode === "step" ? app.person ? app.person.nSteps : this.from : app.index);
     app.resize();
-    app.panels[0].button.focus();
+    document.getElementById("play").focus(); // so that Space plays
   }
 
   _show() {
