@@ -104,5 +104,4 @@ VARIANTS = [
 
 OURS = [*STRATEGIES.values(), *VARIANTS]
 EVERY = [*STRATEGIES.values(), *(strategy(name) for name in COMPOSED if name not in STRATEGIES), *VARIANTS]
-# values of a plan that is kept, as that of R-max, are those of the agent and not of its method alone
-PLANNING = [s for s in EVERY if "VI" in s.name and not getattr(s.coordinate, "keeps_plans", False)]
+PLANNING = [s for s in EVERY if "VI" in s.name]

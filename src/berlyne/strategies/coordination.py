@@ -23,6 +23,7 @@ resets them. Keep the data of one exploration in `view.memory`.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -377,13 +378,19 @@ class ValueIteration(ValueMethod):
 
     def all_levels(self, view: View) -> FloatArray:
         """Compute Q_j for all numbers j of backward steps, `[j, a, s]`."""
-        theta = self._theta(view)
         q = np.empty((self.steps_back + 1, *view.utility.shape))
-        q[0] = self._reward(view, 0)
-        for j in range(1, len(q)):
-            v = np.minimum(view.best(q[j - 1], self.after_end), self._highest(view, j - 1))
-            q[j] = self._reward(view, j) + self._discount * (theta @ v)
+        for j, level in enumerate(self._levels(view, self.steps_back)):
+            q[j] = level
         return q
+
+    def _levels(self, view: View, n_steps: int) -> Iterator[FloatArray]:
+        """Compute Q_0, Q_1, ..., Q of `n_steps` backward steps, `[a, s]` each."""
+        theta, q = self._theta(view), self._reward(view, 0)
+        yield q
+        for j in range(1, n_steps + 1):
+            v = np.minimum(view.best(q, self.after_end), self._highest(view, j - 1))
+            q = self._reward(view, j) + self._discount * (theta @ v)
+            yield q
 
     def _theta(self, view: View) -> FloatArray:
         """Transition probabilities to plan with, `[a, s, s_next]`."""
@@ -404,10 +411,8 @@ class ValueIteration(ValueMethod):
 
     def action_values(self, view: View) -> FloatArray:
         """Compute Q after all backward steps, `[a, s]`."""
-        q = view.utility
         n_steps = self.steps_back if view.steps_left is None else min(self.steps_back, view.steps_left - 1)
-        for _ in range(n_steps):
-            q = view.utility + self.gamma * (view.theta_hat @ view.best(q, self.after_end))
+        *_, q = self._levels(view, n_steps)
         return q
 
     def values(self, view: View, s: int) -> FloatArray:
