@@ -14,6 +14,7 @@ import runpy
 import subprocess
 import sys
 import sysconfig
+import threading
 import tempfile
 import time
 import urllib.request
@@ -155,15 +156,18 @@ def run_service() -> None:
     script = str(Path(sysconfig.get_path("scripts")) / "berlyne")
     asked = [script, "lab", "serve", "rats.lab", "--port", "0"]
     with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as service:
+        limit = threading.Timer(60, service.kill)  # then nothing is printed, which ends the wait
+        limit.start()
         try:
             assert service.stdout is not None
-            printed = service.stdout.readline()
+            printed = next(service.stdout)
             address, token = printed.split(" at ")[1].split()[0], printed.split("(token: ")[1].split(")")[0]
             fields = json.dumps({"state": "left", "action": "push", "next_state": "right"}).encode()
             request = urllib.request.Request(f"{address}/tell", fields, {"Authorization": f"Bearer {token}"})
             with urllib.request.urlopen(request, timeout=60) as answer:
                 assert json.load(answer) == {"n_trials": 1, "n_obs": 1}, "the trial was not counted"
         finally:
+            limit.cancel()
             service.terminate()
         errors = service.communicate(timeout=60)[1]
     assert not errors, errors

@@ -237,7 +237,7 @@ def test_status_answers_after_an_episode(begun, tmp_path):
     run("lab", "tell", path, 0, 1, 2, "--ended")
     output = run("lab", "status", path)
     assert "bits expected, " in output and "expected to be learned" not in output
-    assert "not available between episodes" in output and output.endswith("0 1 2")
+    assert "not available between episodes" in output and output.endswith("0 1 2 ended")
     explorer = LabBook(path).explorer
     assert explorer.episode_is_over and not Explorer(Dirichlet(1.0, n_states=3, n_actions=2)).episode_is_over
     run("lab", "tell", path, 0, 1, 1)
