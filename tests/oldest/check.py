@@ -14,8 +14,8 @@ import runpy
 import subprocess
 import sys
 import sysconfig
-import threading
 import tempfile
+import threading
 import time
 import urllib.request
 import warnings
