@@ -18,7 +18,7 @@ from berlyne.validation import FloatArray, Seed
 class Gain(tuple[float, float]):
     """Expected gain of more steps: a tuple of `bits` and `standard_error`, which also knows the cost of the steps.
 
-    Parameters
+    Attributes
     ----------
     bits : float
         Expected decrease of missing information, in bits. With a prior that discovers states, the sum of the PIG of all
