@@ -407,7 +407,7 @@ def with_tables(text: str, results: Results) -> str:
         unit = "CPU µs a step" if piece == "cost" else "relative area"
         header = f"| {len(columns['Unembodied'])} worlds | {unit} | difference to the first |\n|---|---:|---:|\n"
         body = header + "\n".join(f"| {' | '.join(line)} |" for line in lines)
-        text = mark.sub(lambda match, body=body: match[1] + body + match[2], text)  # type: ignore[misc]
+        text = mark.sub(lambda match, body=body: match[1] + body + match[2], text)  # type: ignore[misc]  # its type is not inferred
     return text
 
 
