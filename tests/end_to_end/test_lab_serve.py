@@ -24,6 +24,7 @@ import pytest
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from amounts import amount
 from berlyne import Dirichlet, LabBook
 from berlyne.exploration.log_file import write_lock
 from waiting import LIMIT, Lines
@@ -233,8 +234,8 @@ def test_a_trial_is_acknowledged_after_it_is_written(tmp_path):
         client.join(timeout=LIMIT)
 
 
-def test_nothing_acknowledged_is_lost_if_the_service_is_killed(request, tmp_path):
-    times = 50 if request.config.getoption("--full") else 3
+def test_nothing_acknowledged_is_lost_if_the_service_is_killed(tmp_path):
+    times = amount(3, 50)
     n, _ = kill(tmp_path / "lab", times)
     assert n >= 2 * times
 
