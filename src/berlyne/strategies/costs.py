@@ -123,24 +123,25 @@ class PlanPerCost(ValueMethod):
     def _sums(self, view: View, costs: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the expected sums of utility and cost after the first step, `[ratio, s]`, of the best plans."""
         n_steps = self.plan.steps_back if view.steps_left is None else min(self.plan.steps_back, view.steps_left - 1)
-        n_states = view.n_states
-        u, c = np.zeros((len(ratio), n_states)), np.zeros((len(ratio), n_states))
+        has_ends = view.terminal is not None and bool(np.any(view.terminal))
         impossible: BoolArray | None = None if view.possible is None else ~np.asarray(view.possible)
+        of_step = np.stack(np.broadcast_arrays(view.utility, costs))[:, None]  # (2, 1, M, N): utility and cost
+        sums = np.zeros((2, len(ratio), view.n_states))
+        plan, state = np.arange(len(ratio))[:, None], np.arange(view.n_states)
         for _ in range(n_steps):
-            all_u = view.utility + self.plan.gamma * (view.theta_hat @ u[:, None, :, None])[..., 0]  # [ratio, a, s]
-            all_c = costs + self.plan.gamma * (view.theta_hat @ c[:, None, :, None])[..., 0]
-            worth = all_u - ratio[:, None, None] * all_c
+            later = (view.theta_hat @ sums[:, :, None, :, None])[..., 0]
+            u, c = all_sums = of_step + self.plan.gamma * later  # (2, K, M, N)
+            worth = u - ratio[:, None, None] * c
             if impossible is not None:
                 worth[:, impossible] = -np.inf
-            best = worth.argmax(axis=1)[:, None]  # (K, 1, N)
-            u, c = (np.take_along_axis(sums, best, axis=1)[:, 0] for sums in (all_u, all_c))
-            self._go_on_after_ends(view, u, c)
-        return u, c
+            best = worth.argmax(axis=1)  # (K, N)
+            sums = np.stack([one[plan, best, state] for one in all_sums])
+            if has_ends:
+                self._go_on_after_ends(view, *sums)
+        return sums[0], sums[1]
 
     def _go_on_after_ends(self, view: View, *sums: FloatArray) -> None:
         """Set the sums of terminal states, as `View.best` does: those of the first state of the next episode, or 0."""
-        if view.terminal is None or not np.any(view.terminal):
-            return
         begin = view.terminal & False if view.starts is None else (view.starts > 0) & ~view.terminal
         restarts = self.plan.after_end == "restart" and np.any(begin)
         for values in sums:
