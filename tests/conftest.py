@@ -2,9 +2,10 @@
 
 Hypothesis runs the same examples every time, so that a failing test stays failing. Ctrl-C is never ignored, although a
 shell that starts tests in the background lets them and their processes ignore it. A run in which no test was executed
-fails. Every test has a time limit. Only a part of the cases of a test that is marked `pairwise` runs, and tests that
-ask `amounts` do less, unless the option `--full` is given. Collecting is quick, because every process of pytest-xdist
-collects all tests.
+fails. Linear algebra runs in one thread: matrices are small, and the threads of busy processes would mostly wait for
+each other, and compute while they wait. Every test has a time limit. Only a part of the cases of a test that is marked
+`pairwise` runs, and tests that ask `amounts` do less, unless the option `--full` is given. Collecting is quick, because
+every process of pytest-xdist collects all tests.
 """
 
 import faulthandler
@@ -16,6 +17,10 @@ from itertools import groupby
 
 import pytest
 from hypothesis import settings
+
+# Read when NumPy is imported: by the processes of pytest-xdist and by those that tests start. In one process (`-n 0`) a
+# plugin of pytest has imported NumPy before.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import amounts
 from berlyne.experiments import run

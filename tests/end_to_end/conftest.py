@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from berlyne.processes import Workers
 from unit.experiments.studies import command
 
 REPRODUCTION = 800
@@ -39,7 +41,14 @@ def run_in_new_process(*arguments: str, cwd: Path) -> subprocess.CompletedProces
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder, and what was printed."""
     place = tmp_path_factory.mktemp("smoke")
-    done = run_in_new_process("reproduce", "--preset", "smoke", "--jobs", "2", cwd=place)
+    done = run_in_new_process("reproduce", "--preset", "smoke", "--jobs", "1", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return place / "reproduction", done.stdout
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[Workers]:
+    """Two processes, which import for seconds when they are first used."""
+    with Workers(2) as started:
+        yield started

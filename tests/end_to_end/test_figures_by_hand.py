@@ -430,12 +430,6 @@ def copied(folder: Path, to: Path) -> PaperRun:
     return PaperRun(to, N_WORLDS, 0)
 
 
-@pytest.fixture(scope="module")
-def workers() -> Iterator[Workers]:
-    with Workers(2) as started:
-        yield started
-
-
 SOME = ("fig1", "fig2", "fig5", "figS1", "figS2", "sensitivity")
 
 

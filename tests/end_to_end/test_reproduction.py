@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import re
@@ -14,11 +15,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from berlyne import processes
 from berlyne.experiments.spec import SettingsError
 from berlyne.paper.claims import CLAIMS
+from berlyne.paper.reproduction import run as reproduction
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.run import STAGES, reproduce
+from berlyne.processes import Workers
 from unit.paper.reproduction.html_page import Page
 from waiting import LIMIT
 
@@ -90,15 +94,21 @@ def test_the_report_can_be_written_again_from_stored_results(finished: tuple[Pat
     assert report.read_text() == before
 
 
-def test_one_process_gives_the_same_numbers(finished: tuple[Path, str], tmp_path: Path) -> None:
+def test_several_processes_give_the_same_numbers(
+    finished: tuple[Path, str], tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other processes compute everything that they can, also what is so little that they would not be used."""
     folder, _ = finished
     parts = "tasks,gains,structure,lengths,learned,sensitivity"
-    done = run("reproduce", "alone", "--preset", "smoke", "--jobs", "1", "--only", parts, cwd=tmp_path)
+    monkeypatch.setattr(processes, "MIN_ITEMS", 0)
+    monkeypatch.setattr(reproduction, "Workers", lambda jobs: contextlib.nullcontext(workers))
+    done = run("reproduce", "several", "--preset", "smoke", "--jobs", "2", "--only", parts, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "executor" in vars(workers)
     for name in STAGES:
-        ours, theirs = PaperRun(tmp_path / "alone", 4, 0).stage(name), PaperRun(folder, 4, 0).stage(name)
+        ours, theirs = PaperRun(tmp_path / "several", 4, 0).stage(name), PaperRun(folder, 4, 0).stage(name)
         assert ours.identical(theirs)
-    first, second = (xr.open_zarr(place / "results.zarr").load() for place in (tmp_path / "alone", folder))
+    first, second = (xr.open_zarr(place / "results.zarr").load() for place in (tmp_path / "several", folder))
     assert first.identical(second)
 
 

@@ -12,6 +12,7 @@ from statsmodels.discrete.conditional_models import ConditionalLogit
 
 import berlyne
 import berlyne.behaviour as bb
+from amounts import amount
 from berlyne.behaviour.logit import Design, fit_logit, make_design, make_parameters
 from berlyne.behaviour.simulation import simulate_people
 from berlyne.engine.conditional_logit import Parameters, derivatives
@@ -122,7 +123,7 @@ def test_people_in_a_maze_are_never_short_of_other_starts(weights: str) -> None:
 
 
 def test_newton_with_positive_weights_is_never_short() -> None:
-    people = simulate(8, 3)
+    people = simulate(amount(4, 8), 3)
     fit = fit_logit(design_of(people), parameters(people, ~FREE))
     weights = fit.theta[:, :3]
     assert (weights >= 0).all() and (weights == 0).any() and (weights > 0).any()

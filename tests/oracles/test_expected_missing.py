@@ -111,7 +111,7 @@ def misses(make, steps=(60, 1000)):
 
     One exploration of each world is looked at early and late.
     """
-    n_worlds = amount(500, 2000)
+    n_worlds = amount(300, 2000)
     off, expected = np.empty((2, len(steps), n_worlds))
     for seed in range(n_worlds):
         run = berlyne.explore(make(seed), "PIG(VI)", n_steps=max(steps), seed=seed)

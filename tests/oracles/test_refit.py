@@ -94,6 +94,7 @@ def concentrations(run, start, schedule, bounds=WIDE):
     return np.array(alphas)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("engine", ["compiled", "numpy"])
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 @pytest.mark.parametrize("name", WORLDS)

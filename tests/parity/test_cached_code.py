@@ -4,11 +4,18 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import lru_cache
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
+from numba.core import caching
 
 import berlyne
+from berlyne.engine import jit
+from berlyne.worlds import maze_generator
+from berlyne.worlds.maze import _neighbours
 from waiting import LIMIT
 
 SCRIPT = """
@@ -39,6 +46,7 @@ def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
 
     def utility():
+        """The utility as a new process computes it."""
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT],
             env=environment,
@@ -59,57 +67,43 @@ def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path):
         (copy / file).write_text(source)
 
 
-QUICK = """
-import warnings
-with warnings.catch_warnings(record=True) as said:
-    warnings.simplefilter("always")
-    import numpy as np
-    from berlyne.worlds.maze_generator import carve
-    from berlyne.worlds.maze import _neighbours
-    print(int(carve(_neighbours(5), 3, np.linspace(0, 0.99, 25)).sum()), *(str(w.message) for w in said))
-"""
+CARVED = 48
+"""Passages of a maze of 25 rooms, each counted from both sides."""
 
 
-def carved(**environment):
-    done = subprocess.run(
-        [sys.executable, "-c", QUICK],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=LIMIT,
-    )
-    return done.stdout.strip()
+def carve_again(monkeypatch, folder):
+    """Carve a maze as a new process does, which decorates the kernel; return how often code was found."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+    monkeypatch.setattr(maze_generator, "_carve", jit.kernel(maze_generator._carve.py_func))
+    assert maze_generator.carve(_neighbours(5), 3, np.linspace(0, 0.99, 25)).sum() == CARVED
+    return sum(maze_generator._carve.stats.cache_hits.values())
 
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
     """A folder with compiled code."""
     folder = tmp_path_factory.mktemp("cache")
-    assert carved(NUMBA_CACHE_DIR=str(folder)) == "48"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert not carve_again(monkeypatch, folder)
+        assert carve_again(monkeypatch, folder)  # compiled code is found there
     return folder
 
 
 @pytest.mark.parametrize("damage", [lambda old: b"", lambda old: old[: len(old) // 2], lambda old: b"nonsense" * 100])
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
-def test_damaged_cached_code_is_discarded(cache, tmp_path, kind, damage):
+def test_damaged_cached_code_is_discarded(cache, tmp_path, monkeypatch, kind, damage):
     shutil.copytree(cache, tmp_path, dirs_exist_ok=True)
     damaged = {file: damage(file.read_bytes()) for file in tmp_path.rglob(kind)}
     for file, content in damaged.items():
         file.write_bytes(content)
-    assert carved(NUMBA_CACHE_DIR=str(tmp_path)) == "48"
+    assert not carve_again(monkeypatch, tmp_path)
     assert damaged and all(file.read_bytes() != content for file, content in damaged.items())  # it is compiled again
 
 
-def test_without_a_cache_folder_code_is_compiled_with_one_warning(tmp_path):
+def test_without_a_cache_folder_code_is_compiled_with_one_warning(tmp_path, monkeypatch):
     """Numba finds no folder: neither beside the sources, nor at home, nor where the environment says."""
-    script = (
-        """
-import numba.core.caching as caching
-caching.CacheImpl._locator_classes = []
-"""
-        + QUICK
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=LIMIT)
-    number, warning = done.stdout.strip().split(" ", 1)
-    assert number == "48" and warning.count("no directory for compiled code is writable") == 1
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [])
+    monkeypatch.setattr(jit, "_warn_once", lru_cache(jit._warn_once.__wrapped__))  # as if nothing had been warned of
+    with pytest.warns(RuntimeWarning, match="no directory for compiled code is writable") as warned:
+        n_found = [carve_again(monkeypatch, tmp_path) for _ in range(2)]  # the second time without a warning
+    assert len(warned) == 1 and n_found == [0, 0]

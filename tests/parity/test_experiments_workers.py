@@ -18,11 +18,11 @@ from berlyne.experiments import store, work_unit
 from berlyne.experiments.schema import versions
 from berlyne.serialization import StoreError
 from messages import raises
-from unit.experiments.dask_garbage import collect_dask_garbage
+from unit.experiments.dask_garbage import collect_dask_garbage, earlier_objects_frozen
 from unit.experiments.studies import assert_same_store, command, forget_worlds, study
 from waiting import LIMIT, wait_until
 
-__all__ = ["collect_dask_garbage"]
+__all__ = ["collect_dask_garbage", "earlier_objects_frozen"]
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")

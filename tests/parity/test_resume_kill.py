@@ -23,7 +23,9 @@ from amounts import amount
 from unit.experiments.studies import assert_same_store, files
 from waiting import Lines, wait_until
 
-RUN = """
+RUN = (
+    f"n_steps = {amount(200, 600)}"
+    + """
 import os, sys, traceback
 import numcodecs, rich.progress, xarray, zarr  # everything that a run imports
 import berlyne
@@ -42,13 +44,13 @@ for world in berlyne.maze(0), sharing(0):
 def study(n_worlds):
     return berlyne.Experiment(
         worlds={"maze": {"side": 4, "n_transporters": 6}, "1-2-3": {"n_states": 8}},
-        strategies=["Random", "PIG(VI)", "Unembodied", "PEIG(Q)"], n_worlds=n_worlds, n_steps=600,
+        strategies=["Random", "PIG(VI)", "Unembodied", "PEIG(Q)"], n_worlds=n_worlds, n_steps=n_steps,
         snapshots=(0.1, 1.0), measures={"last": lambda run: run.l1_distance[-1]},
     )
 
 def study_of_sharing(n_worlds):
     return berlyne.Experiment(
-        worlds={"maze": sharing}, strategies=["Random", "PIG(VI)", "PEIG(Q)"], n_worlds=n_worlds, n_steps=600,
+        worlds={"maze": sharing}, strategies=["Random", "PIG(VI)", "PEIG(Q)"], n_worlds=n_worlds, n_steps=n_steps,
         snapshots=(0.1, 1.0), measures={"sum_of_weights": lambda run: run.learned[-1].sum()},
     )
 
@@ -70,6 +72,7 @@ for line in sys.stdin:
     print(child, flush=True)
     print(os.waitpid(child, 0)[1], flush=True)
 """
+)
 
 
 class Runs:

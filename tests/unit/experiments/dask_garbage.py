@@ -6,8 +6,15 @@ import warnings
 import pytest
 
 
+@pytest.fixture(scope="module")
+def earlier_objects_frozen():
+    """The garbage collector never looks again at the millions of objects that earlier tests have left."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
-def collect_dask_garbage():
+def collect_dask_garbage(earlier_objects_frozen):
     """Collect garbage after each test that uses Dask.
 
     After a failed connection, and after a process that was killed, Dask leaves sockets and event loops to the garbage

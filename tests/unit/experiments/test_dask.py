@@ -20,10 +20,10 @@ from amounts import amount
 from berlyne.experiments import dask as dask_backend
 from berlyne.serialization import StoreError
 from messages import raises
-from unit.experiments.dask_garbage import collect_dask_garbage
+from unit.experiments.dask_garbage import collect_dask_garbage, earlier_objects_frozen
 from unit.experiments.studies import study
 
-__all__ = ["collect_dask_garbage"]
+__all__ = ["collect_dask_garbage", "earlier_objects_frozen"]
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")

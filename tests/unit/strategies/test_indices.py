@@ -196,9 +196,11 @@ def test_an_index_that_returns_an_integer_is_compiled():
 
 
 def test_an_index_that_cannot_be_compiled_runs_in_numpy_with_one_warning():
+    worth = {"few": 1.0, "many": 0.1}
+
     @berlyne.index("words")
     def words(row):
-        return {"few": 1.0, "many": 0.1}.get(f"{'few' if row.n < 2 else 'many'}")
+        return worth["few" if row.n < 2 else "many"]  # Numba takes no dictionary from outside, and says so at once
 
     world = berlyne.dense_world(0, n_states=4)
     with warns(RuntimeWarning, "words", "NumPy", "Numba"):
