@@ -16,7 +16,17 @@ from berlyne.exploration.run import Run
 from berlyne.exploration.trials import trials
 from berlyne.information import entropy, information_gain, kl_divergence, l1_distance, missing_information
 from berlyne.models.internal_model import InternalModel
-from berlyne.priors import ChineseRestaurant, Dirichlet, OneTwoThree, Prior, Refit, SharedDirichlet, fit_alpha, fit_c
+from berlyne.priors import (
+    ChineseRestaurant,
+    Dirichlet,
+    OneTwoThree,
+    Prior,
+    Refit,
+    SharedDirichlet,
+    SharedRestaurant,
+    fit_alpha,
+    fit_c,
+)
 from berlyne.strategies.indices import index
 from berlyne.strategies.own_methods import method
 from berlyne.strategies.registry import STRATEGIES, Strategy
@@ -94,6 +104,7 @@ __all__ = [
     "Results",
     "Run",
     "SharedDirichlet",
+    "SharedRestaurant",
     "Strategy",
     "World",
     "deep_sea",

@@ -46,6 +46,20 @@ def test_a_share_of_the_labels_is_wrong(sharing):
         np.testing.assert_array_equal(np.sort(wrong.labels), np.sort(labels.labels))
 
 
+def test_labels_are_exchanged_among_transitions_with_the_same_number_of_labels(sharing):
+    import berlyne
+
+    labels = berlyne.labels_of(berlyne.maze(0))
+    number = np.sum(labels.labels >= 0, axis=0)
+    assert len(np.unique(number)) > 1
+    wrong = sharing.shuffled_by_number(labels, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.sum(wrong.labels >= 0, axis=0), number)
+    for n in np.unique(number):  # labels of one transition stay together
+        sets = [sorted(map(tuple, kind.labels[:, number == n].T.tolist())) for kind in (labels, wrong)]
+        assert sets[0] == sets[1]
+    assert np.mean(np.any(wrong.labels != labels.labels, axis=0)) > 0.7
+
+
 def test_the_exact_law_against_rejection_sampling(sharing):
     """Dirichlet rows in which the own outcome is the largest, drawn and selected."""
     rng = np.random.default_rng(0)

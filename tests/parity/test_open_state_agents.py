@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import berlyne
-from berlyne import ChineseRestaurant, Explorer, Strategy, World, explore
+from berlyne import ChineseRestaurant, Explorer, SharedRestaurant, Strategy, World, explore
 from berlyne.agents.make import make_open_state_agent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.strategies.coordination import Greedy, ValueIteration
@@ -17,11 +17,18 @@ TESTED_STRATEGIES = ["PIG(VI)", "PIG(greedy)", "PIG(Q)", "PEIG(VI)", "PEIG(Q)", 
 TESTED_STRATEGIES += ["PIG(hopeful VI)"]
 
 
+PRIORS = {
+    "c": lambda: ChineseRestaurant(0.9, 0.2),
+    "c learned": lambda: ChineseRestaurant("ml", 0.2),
+    "shared": lambda: SharedRestaurant([lambda s, a, z: (a, s == z), lambda s, a, z: z % 2 or None], 0.3),
+}
+
+
 @pytest.mark.parametrize("strategy", [*TESTED_STRATEGIES, "Unembodied"])
-@pytest.mark.parametrize("c", [0.9, "ml"])
-def test_plain_and_compiled_agents_take_the_same_actions(strategy, c):
+@pytest.mark.parametrize("prior", PRIORS)
+def test_plain_and_compiled_agents_take_the_same_actions(strategy, prior):
     theta = np.random.default_rng(1).dirichlet(np.full(6, 0.4), (2, 6))
-    world = World(theta, ChineseRestaurant(c, 0.2), start=0, terminal=[4])
+    world = World(theta, PRIORS[prior](), start=0, terminal=[4])
     compiled, plain = (explore(world, strategy, n_steps=70, seed=3, engine=engine) for engine in ("compiled", "numpy"))
     for name in ("states", "actions", "next_states"):
         assert np.array_equal(getattr(compiled, name), getattr(plain, name))
@@ -30,11 +37,11 @@ def test_plain_and_compiled_agents_take_the_same_actions(strategy, c):
 
 
 @pytest.mark.parametrize("strategy", TESTED_STRATEGIES)
-def test_plain_and_compiled_agents_have_the_same_values(strategy):
+@pytest.mark.parametrize("prior", ["c", "shared"])
+def test_plain_and_compiled_agents_have_the_same_values(strategy, prior):
     rng, s = np.random.default_rng(4), 9
     agents = [
-        make_open_state_agent(ChineseRestaurant(1.1), 3, get_strategy(strategy), engine)
-        for engine in ("compiled", "numpy")
+        make_open_state_agent(PRIORS[prior](), 3, get_strategy(strategy), engine) for engine in ("compiled", "numpy")
     ]
     for t in range(60):
         a, s_next = int(rng.integers(3)), int(rng.integers(9 - min(t // 6, 8), 10))

@@ -9,6 +9,7 @@ import numpy as np
 from berlyne.agents.base import Agent, KnownStatesAgent
 from berlyne.agents.numpy_agent import NumpyAgent
 from berlyne.agents.open_state_agent import OpenStateAgent
+from berlyne.labels import Labels
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors import Prior
 from berlyne.strategies.registry import Strategy, check_defined
@@ -97,12 +98,13 @@ def make_open_state_agent(
     strategy: Strategy,
     engine: Engine = "auto",
     seed: np.random.SeedSequence | None = None,
+    labels: tuple[Labels, Labels] | None = None,
 ) -> OpenStateAgent:
     """Make the agent that runs a strategy and discovers its states.
 
     Parameters
     ----------
-    prior : ChineseRestaurant
+    prior : ChineseRestaurant or SharedRestaurant
         A prior without a number of states.
     n_actions : int
         Number of actions, M.
@@ -112,9 +114,11 @@ def make_open_state_agent(
         Whether kernels or plain NumPy run the strategy, as for `make_agent`.
     seed : numpy.random.SeedSequence, optional
         Seed for methods that draw random numbers, as for `make_agent`.
+    labels : tuple of (Labels, Labels), optional
+        Labels of the states, which may grow, and of the actions, for a prior that reads them. By default their numbers.
     """
     compiled = _is_compiled(prior.sized(1, n_actions), strategy, engine)
-    return OpenStateAgent(prior, n_actions, strategy, compiled, seed)
+    return OpenStateAgent(prior, n_actions, strategy, compiled, seed, labels)
 
 
 def _is_compiled(prior: Prior, strategy: Strategy, engine: Engine) -> bool:

@@ -35,7 +35,7 @@ from berlyne.worlds.world import World
 
 if TYPE_CHECKING:
     from berlyne.agents.compiled_agent import ExploredWorld
-    from berlyne.priors import ChineseRestaurant
+    from berlyne.priors import ChineseRestaurant, SharedRestaurant
 
 
 class OpenStateAgent(Agent):
@@ -43,7 +43,7 @@ class OpenStateAgent(Agent):
 
     Parameters
     ----------
-    prior : ChineseRestaurant
+    prior : ChineseRestaurant or SharedRestaurant
         A prior without a number of states.
     n_actions : int
         Number of actions, M.
@@ -53,6 +53,8 @@ class OpenStateAgent(Agent):
         Whether the inner agent is compiled; otherwise it is a `NumpyAgent`.
     seed : numpy.random.SeedSequence, optional
         Seed of the inner agent, if it is a `NumpyAgent`.
+    labels : tuple of (Labels, Labels), optional
+        Labels of the states, which may grow, and of the actions, for a prior that reads them. By default their numbers.
 
     Attributes
     ----------
@@ -60,8 +62,8 @@ class OpenStateAgent(Agent):
         States in the order of discovery; the position of a state is its cell.
     terminal : set of int
         Terminal states, discovered or not.
-    current_prior : ChineseRestaurant
-        The prior with the current number of cells and the current concentration.
+    current_prior : ChineseRestaurant or SharedCells
+        The prior with the current number of cells and the current parameters.
     n_obs : int
         Number of observations.
     n_rebuilds : int
@@ -72,15 +74,17 @@ class OpenStateAgent(Agent):
 
     def __init__(
         self,
-        prior: ChineseRestaurant,
+        prior: ChineseRestaurant | SharedRestaurant,
         n_actions: int,
         strategy: Strategy,
         compiled: bool = True,
         seed: np.random.SeedSequence | None = None,
+        labels: tuple[Labels, Labels] | None = None,
     ) -> None:
         if strategy.sees_world:
             raise ValueError(f"{strategy} plans with the true world, but its states are unknown{UNKNOWN_STATES}")
         super().__init__(prior, strategy, n_actions)
+        self._labels, self._knows_labels = labels, True
         self.discovered: list[int] = []
         self._cell: dict[int, int] = {}
         self._last: dict[int, int] = {}
@@ -108,12 +112,35 @@ class OpenStateAgent(Agent):
 
     def discover(self, s: int) -> bool:
         """Add a state; return whether it is new."""
-        if s in self._cell:
-            return False
-        self._cell[s] = len(self.discovered)
-        self.discovered.append(s)
-        self._rebuild()
-        return True
+        return self._discover([(s, None)])
+
+    def _discover(self, states: list[tuple[int, tuple[int, int] | None]]) -> bool:
+        """Add states with the cell and action whose first outcome each of them is, or None; return whether one is new.
+
+        If a label function raises an exception, no state is added.
+        """
+        new: dict[int, Any] = {}  # the prior after each discovery
+        prior: Any = self.prior
+        for s, origin in states:
+            if s not in self._cell and s not in new:
+                new[s] = prior = self._prior_with_state(prior, s, origin)
+        for s, prior_after in new.items():
+            self._cell[s] = len(self.discovered)
+            self.discovered.append(s)
+            self.prior = prior_after
+            self._rebuild()
+        return bool(new)
+
+    def _prior_with_state(self, prior: Any, s: int, origin: tuple[int, int] | None) -> Any:
+        """Return a prior after the discovery of a state."""
+        if not getattr(prior, "reads_states", False):
+            return prior
+        if not self._knows_labels:
+            return prior.with_unknown_state(self.n_actions)
+        if self._labels is None:
+            return prior.with_state(s, range(self.n_actions), origin)
+        states, actions = self._labels
+        return prior.with_state(states[s], actions.all, origin)
 
     def _rebuild(self) -> None:
         """Rebuild the inner agent with the current cells and concentration; all rows are valued again."""
@@ -192,8 +219,7 @@ class OpenStateAgent(Agent):
     def observe(self, s: int, a: int, s_next: int) -> None:
         """Learn one transition; discover its states if they are new."""
         n_known = len(self.discovered)
-        self.discover(s)
-        self.discover(s_next)
+        self._discover([(s, None), (s_next, (self.position(s), a))])
         self._inner.observe(self._cell[s], a, self._cell[s_next])
         self._last[self._cell[s] * self.n_actions + a] = self._cell[s_next]
         self.n_obs += 1
@@ -512,7 +538,11 @@ class OpenStateAgent(Agent):
         super().imagine(begin, u_agent, u_world, u_start)
 
     def begin_imagining(self, u: FloatArray) -> None:
-        """Prepare a copy for imagined outcomes, whose counts it keeps; see `Agent.begin_imagining`."""
+        """Prepare a copy for imagined outcomes, whose counts it keeps; see `Agent.begin_imagining`.
+
+        Imagined states have no labels.
+        """
+        self._knows_labels = False
         self._row_counts, counts = {}, self.counts()
         for row, cell, n in zip(counts.row.tolist(), counts.s_next.tolist(), counts.n.tolist(), strict=True):
             self._row_counts.setdefault(row, {})[cell] = n

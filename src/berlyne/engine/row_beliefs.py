@@ -29,10 +29,13 @@ from berlyne.frozen import read_only
 from berlyne.priors import PRIORS
 from berlyne.priors.closed_forms import LN2, Sums, lead
 from berlyne.priors.protocols import CompiledPrior, CompiledSpec
+from berlyne.priors.shared_restaurant import SharedCells, SharedRestaurant
 from berlyne.validation import FloatArray, IndexArray, IntArray
 
 TOTAL, SEEN, SIZE, FIRST = 0, 1, 2, 3
 LOG, TERM, ALPHA = 0, 1, 0
+COMPILED = {*PRIORS.values(), SharedCells} - {SharedRestaurant}
+"""Priors that kernels know; a `SharedRestaurant` becomes `SharedCells` for the states that were discovered."""
 P_FIRST, P_OTHER, GAIN_FIRST, GAIN_OTHER, UTILITY = 0, 1, 2, 3, 4
 IMPOSSIBLE, FULL = -1, -2
 
@@ -97,7 +100,7 @@ class Belief(NamedTuple):
 
 def is_compiled_prior(prior: Any) -> bool:
     """Whether kernels know this prior; a subclass may differ in anything, so kernels do not know it."""
-    return type(prior) in PRIORS.values()
+    return type(prior) in COMPILED
 
 
 def build_belief(

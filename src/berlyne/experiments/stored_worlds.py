@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from berlyne.experiments.settings import Settings
 from berlyne.experiments.worlds import fingerprint, world_id
-from berlyne.priors import PRIORS
+from berlyne.priors.registry import can_be_saved
 from berlyne.serialization import StoreError, pack_archive, read_archive, read_file, write_store_file
 from berlyne.sparse import Rows
 from berlyne.worlds import World
@@ -92,7 +92,7 @@ def _identity(settings: Settings, label: str) -> dict[str, str]:
 
 
 def _encode_world(settings: Settings, label: str, world: World) -> bytes | None:
-    has_custom_prior = type(world.prior) not in PRIORS.values()
+    has_custom_prior = not can_be_saved(world.prior)
     try:
         header, arrays = serialize_world(world.with_prior(None) if has_custom_prior else world)
     except ValueError:  # labels that cannot be stored

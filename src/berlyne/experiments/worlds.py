@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from berlyne.experiments.opaque_env import EnvFactory, OpaqueEnv, env_factory
-from berlyne.priors import PRIORS, OneTwoThree
+from berlyne.priors import PRIORS, OneTwoThree, SharedRestaurant
 from berlyne.priors.protocols import discovers_states
 from berlyne.sparse import Rows
 from berlyne.validation import STUDIES, FloatArray, check_count
@@ -27,6 +27,8 @@ from berlyne.worlds.world import NO_PRIOR
 
 MAX_STEPS = 10**8
 """Maximum length of an exploration: a curve with eight bytes per step must fit in one chunk, below 2 GiB."""
+MAX_LABELLED = 300
+"""Number of states among which label functions are compared, to identify a prior that has some: all, or a selection."""
 
 
 class SettingsError(ValueError):
@@ -408,6 +410,9 @@ def fingerprint(world: WorldOrEnv) -> str:
         is_own = type(prior) in PRIORS.values()
         prior_arrays = [a for name, a in description.arrays.items() if not (is_own and name.startswith("support_"))]
         prior_id = (description.kind, *description.parameters.values())
+        if isinstance(prior, SharedRestaurant) and not prior.is_described:  # functions may differ and have one name
+            chosen = np.unique(np.linspace(0, world.n_states - 1, MAX_LABELLED).astype(np.int64)).tolist()
+            prior_arrays = [prior.labels_among([world.state_labels[s] for s in chosen], world.action_labels.all)]
         arrays = [*arrays, *prior_arrays, *(() if support is None else support.entries())]
     elif prior is not None:
         arrays = [*arrays, *_estimates(prior, rows)]

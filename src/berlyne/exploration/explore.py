@@ -177,7 +177,8 @@ def _make_agent(
     """Return an agent in its first state, and its missing information and L1 distance there."""
     prior: Any = world.prior
     if discovers_states(prior):
-        agent = make_open_state_agent(prior, world.n_actions, strategy, engine, seed)
+        labels = world.state_labels, world.action_labels
+        agent = make_open_state_agent(prior, world.n_actions, strategy, engine, seed, labels)
         agent.discover(first)
         tell_world(agent, world)
         return agent, agent.measures(world)

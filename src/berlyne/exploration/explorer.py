@@ -7,6 +7,7 @@ the expected gain of more steps. Queries change nothing.
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import warnings
@@ -89,8 +90,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     seed : int, SeedSequence or Generator
         Seed for ties and random actions.
     n_states, n_actions : int, optional
-        Numbers of states and actions, needed only if the prior does not define them. A `ChineseRestaurant` discovers
-        its states, so `n_states` must be left out.
+        Numbers of states and actions, needed only if the prior does not define them. A `ChineseRestaurant` or
+        a `SharedRestaurant` discovers its states, so `n_states` must be left out.
     states, actions : iterable of hashable, optional
         Labels of the states and actions, in order, used in all calls; by default 0, 1, 2, ...
     possible : mapping, or array of bool and shape (M, N), optional
@@ -194,7 +195,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         engine: Engine = getattr(self, "_engine", "auto")  # files have none
         self._agent: Agent
         if isinstance(self.state_labels, GrowingLabels):
-            self._agent = make_open_state_agent(self.prior, self.n_actions, strategy, engine, seed)
+            labels = self.state_labels, self.action_labels
+            self._agent = make_open_state_agent(self.prior, self.n_actions, strategy, engine, seed, labels)
         else:
             model = InternalModel(self.prior, n_states=self.state_labels.size, n_actions=self.n_actions)
             self._agent = make_agent(model, strategy, None, engine, seed)
@@ -302,10 +304,15 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         a = self._number("a", a, self.action_labels)
         code = end_code(ended, timed_out)
         with self._lock:
-            if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
-                self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
-            s = self._find_or_add("s", s)
-            self._observe(s, a, self._find_or_add("s_next", s_next), code)
+            try:
+                if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
+                    self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
+                s = self._find_or_add("s", s)
+                self._observe(s, a, self._find_or_add("s_next", s_next), code)
+            except BaseException:
+                if isinstance(self.state_labels, GrowingLabels):
+                    self.state_labels.truncate(self._agent.n_states)  # those that the agent has not discovered
+                raise
 
     def check_pair(self, s: Any, a: Any) -> None:
         """Raise a `ValueError` if there is no such state or action, or if the action is not possible in the state.
@@ -318,6 +325,26 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         a = self._number("a", a, self.action_labels)
         with self._lock:
             self._check_possible(self._number("s", s, self.state_labels), a)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """If an exception is raised, restore the explorer; only a prior that discovers states can call functions."""
+        labels = self.state_labels
+        if not isinstance(labels, GrowingLabels):
+            yield
+            return
+        states, rng_state = list(labels.all), self._rng.bit_generator.state
+        before = {k: copy.copy(v) if isinstance(v, dict | set | array) else v for k, v in vars(self).items()}
+        before["_agent"] = self._agent.copy()
+        try:
+            yield
+        except BaseException:
+            vars(self).update(before)
+            self._rng.bit_generator.state = rng_state
+            labels.truncate(0)
+            for state in states:
+                labels.add(state)
+            raise
 
     def _find_or_add(self, name: str, state: Any) -> int:
         """Return the number of a state; add its label if it is new and the prior discovers states."""
@@ -339,7 +366,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """
         if not self._agent.discovers_states:
             raise ValueError(f"{self.prior!r} has a fixed number of states; there is nothing to discover")
-        with self._lock:
+        with self._lock, self._all_or_nothing():
             for state in as_list("states", states):
                 number = self._find_or_add("a state", state)
                 self._agent.discover(number)
@@ -357,7 +384,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             self._agent.unmark_terminal(s)
         try:
             self._agent.observe(s, a, s_next)
-        except ValueError as error:
+        except BaseException as error:
             self._mark_terminal([s] if reopened else [])
             if isinstance(error, TransitionError):
                 raise error.with_labels(self.state_labels, self.action_labels) from None
@@ -391,7 +418,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             Names of the columns of a frame, as in `berlyne.replay`.
         """
         raw = read_raw_history(history, columns)
-        with self._lock:
+        with self._lock, self._all_or_nothing():
             own_labels = self.state_labels
             labels = own_labels.copy() if isinstance(own_labels, GrowingLabels) else own_labels
             lines = read_single_subject(raw, labels, self.action_labels)
@@ -535,7 +562,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """
         if check_count("n", n, 1) > self.n_obs:
             raise ValueError(f"n is {n}; it must be at most {self.n_obs}, the number of observations")
-        with self._lock:
+        with self._lock, self._all_or_nothing():
             self._replay_steps(self._history_array()[: self.n_obs - n])
 
     def _replay_steps(self, lines: IntArray) -> None:

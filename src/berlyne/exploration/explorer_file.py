@@ -21,7 +21,7 @@ from berlyne.labels import GrowingLabels, Labels, label_from_json, label_to_json
 from berlyne.models.history import TIMED_OUT
 from berlyne.models.internal_model import InternalModel
 from berlyne.priors.protocols import Description
-from berlyne.priors.registry import PRIORS, prior_from_description
+from berlyne.priors.registry import NO_FUNCTIONS, can_be_saved, contains_functions, prior_from_description
 from berlyne.serialization import UnsupportedFormatError, labels_from_json, labels_to_json, read_archive, write_archive
 from berlyne.strategies.own_methods import OWN_METHODS, RegisteredMethod
 from berlyne.strategies.registry import Strategy
@@ -41,7 +41,9 @@ def write_explorer(path: str | os.PathLike[str], explorer: Explorer) -> None:
     """Write an explorer to a file; the file is complete or not written at all."""
     agent, strategy = explorer._agent, explorer.strategy
     can_be_replayed = agent.discovers_states or (_is_replayed(explorer) and explorer._history is not None)
-    is_built_in = type(explorer.prior) in PRIORS.values() and _is_defined_by_names(strategy)
+    if contains_functions(explorer.prior):
+        raise ValueError(f"{explorer.prior!r}: {NO_FUNCTIONS}, or a LabBook{CLOSED_LOOP}")
+    is_built_in = can_be_saved(explorer.prior) and _is_defined_by_names(strategy)
     if not (agent.has_state_dict or can_be_replayed) or not is_built_in:
         raise ValueError(
             f"{strategy} with {explorer.prior!r} uses a custom component, which cannot be saved; "

@@ -21,6 +21,7 @@ from berlyne.exploration.trials import TrialExplorer
 from berlyne.labels import as_list, label_from_json, label_to_json
 from berlyne.priors import PRIORS, Prior
 from berlyne.priors.protocols import Description
+from berlyne.priors.registry import can_be_saved, contains_functions
 from berlyne.serialization import StoreError
 from berlyne.strategies.registry import Strategy, get_strategy
 from berlyne.user_modules import check_modules, import_modules, import_object
@@ -159,8 +160,9 @@ def _report_errors(path: Path) -> Iterator[None]:
 
 def _describe_prior(prior: Prior) -> Line:
     """Return the entry of a prior in the first line: complete if it is built in, otherwise the name of its class."""
-    if type(prior) not in PRIORS.values():
-        return {"own": type(prior).__name__}
+    if not can_be_saved(prior):
+        described = {"parameters": prior.describe().parameters} if contains_functions(prior) else {}  # type: ignore[attr-defined]  # built in
+        return {"own": type(prior).__name__, **described}
     description: Description = prior.describe()  # type: ignore[attr-defined]  # built-in priors have it
     sizes = {"n_states": prior.n_states, "n_actions": prior.n_actions}  # type: ignore[attr-defined]  # and these
     arrays = {name: values.tolist() for name, values in description.arrays.items()}
@@ -187,6 +189,9 @@ def _load_prior(path: Path, entry: Line, passed: Prior | str | None) -> Prior:
             raise StoreError(
                 f"{path} was created with your own prior, {entry['own']}; pass that, not {short_repr(user_prior)}"
             )
+        if "parameters" in entry and _describe_prior(user_prior) != entry:
+            stored = ", ".join(f"{name}={value}" for name, value in entry["parameters"].items())
+            raise StoreError(f"{path} was created with another {entry['own']}: {stored}; pass that")
         return user_prior
     prior: Prior
     if "from" in entry:

@@ -177,7 +177,7 @@ class _Setting(NamedTuple):
         """Return an agent that has observed nothing."""
         if self.model is not None:
             return make_agent(self.model, strategy, self.world, *options)
-        agent = make_open_state_agent(self.prior, self.labels[1].size, strategy, *options)
+        agent = make_open_state_agent(self.prior, self.labels[1].size, strategy, *options, labels=self.labels)
         if self.world is not None:
             tell_world(agent, self.world)
         for s in range(self.n_known):

@@ -245,7 +245,7 @@ class Run(HtmlReprMixin, FrozenArrays):
     def _open_state_model(self, t: int) -> InternalModel:
         """Return the model of an explorer that discovers states: its states in that order, then the unknown rest."""
         states, actions = self.labels
-        agent = make_open_state_agent(self.prior, actions.size, get_strategy("Random"))
+        agent = make_open_state_agent(self.prior, actions.size, get_strategy("Random"), labels=self.labels)
         for s in self._known_states:
             agent.discover(s)
         steps = zip(self._begin[:t], self.actions[:t], self.next_states[:t], self.states[1 : t + 1], strict=True)
@@ -318,7 +318,7 @@ class Run(HtmlReprMixin, FrozenArrays):
         strategy, prior = get_strategy("Random"), self.prior  # what is learned does not depend on the strategy
         states, actions = self.labels
         if discovers_states(prior):
-            agent: Any = make_open_state_agent(prior, actions.size, strategy)
+            agent: Any = make_open_state_agent(prior, actions.size, strategy, labels=self.labels)
             for s in self._known_states:
                 agent.discover(s)
         else:

@@ -8,6 +8,7 @@ from berlyne.priors.protocols import Prior
 from berlyne.priors.refit import Refit
 from berlyne.priors.registry import PRIORS
 from berlyne.priors.shared_dirichlet import SharedDirichlet
+from berlyne.priors.shared_restaurant import SharedRestaurant
 
 __all__ = [
     "PRIORS",
@@ -17,6 +18,7 @@ __all__ = [
     "Prior",
     "Refit",
     "SharedDirichlet",
+    "SharedRestaurant",
     "fit_alpha",
     "fit_c",
 ]

@@ -23,10 +23,11 @@ from typing import Any, Literal
 import numpy as np
 
 from berlyne.priors.closed_forms import table_over_counts
+from berlyne.priors.elsewhere import LastCellElsewhere
 from berlyne.priors.fitting import maximize_likelihood
 from berlyne.priors.predictive import Observations
 from berlyne.priors.protocols import Description, as_counts
-from berlyne.priors.pseudo_counts import PseudoCountPrior, PseudoCounts
+from berlyne.priors.pseudo_counts import PseudoCounts
 from berlyne.priors.refit import MOST_LIKELY, ON_DOUBLING, Refit, check_bounds
 from berlyne.sparse import Counts, Rows, Support
 from berlyne.validation import FloatArray, IntArray, Seed, check_count, check_number
@@ -39,7 +40,7 @@ MAX_DISCOUNT = 0.999999
 
 
 @dataclass(init=False, repr=False, eq=False)
-class ChineseRestaurant(PseudoCountPrior):
+class ChineseRestaurant(LastCellElsewhere):
     """Chinese-restaurant prior with concentration `c`; with a discount `d`, the Pitman-Yor prior.
 
     Parameters
@@ -182,21 +183,6 @@ class ChineseRestaurant(PseudoCountPrior):
     def _sum_over_unseen(self, seen: Observations, term: Callable[[Any], FloatArray]) -> FloatArray:
         return term(self._c + self.d * seen.n_seen)
 
-    def expected_missing_information(self, counts: Counts | IntArray) -> FloatArray:
-        """Parameter gain: E[D(theta || theta_hat)] of each row given the data, in bits, `[a, s]`, on the current cells.
-
-        It is zero for "elsewhere", because undiscovered states are not known to exist.
-        """
-        per_row = super().expected_missing_information(counts)
-        per_row[:, -1] = 0.0
-        return per_row
-
-    def missing_information_variance(self, counts: Counts | IntArray) -> FloatArray:
-        """Var[D(theta || theta_hat)] of each row given the data, in bits squared, `[a, s]`, on the current cells."""
-        per_row = super().missing_information_variance(counts)
-        per_row[:, -1] = 0.0
-        return per_row
-
     def check_rows(self, rows: Rows) -> None:
         """Accept any world, because every world is possible."""
 
@@ -221,16 +207,6 @@ class ChineseRestaurant(PseudoCountPrior):
             missing = "cells; set n_states" if self.n_states is None else "actions; set n_actions"
             raise ValueError(f"{self!r} has no number of {missing}")
         return self.support
-
-    def _checked(self, counts: Counts | IntArray) -> Counts:
-        """Return sparse counts of the right size, or raise a `ValueError`."""
-        sparse, n_cells = self._check_size(counts), self._possible.n_states
-        if np.any(sparse.s_next == n_cells - 1):
-            raise ValueError(
-                f"counts of the last cell, {n_cells - 1}, must be 0; it stands for undiscovered states, "
-                "and a state that was seen has its own cell"
-            )
-        return sparse
 
 
 @lru_cache(maxsize=1 << 12)

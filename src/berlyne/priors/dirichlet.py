@@ -21,7 +21,7 @@ from berlyne.priors.closed_forms import FORMS, table_over_counts
 from berlyne.priors.concentration import histograms_of, is_uninformative, maximum_likelihood_alpha
 from berlyne.priors.protocols import Description, Prior
 from berlyne.priors.pseudo_counts import PseudoCountPrior
-from berlyne.priors.refit import DEFAULT_SCHEDULE, MOST_LIKELY, Refit, check_bounds
+from berlyne.priors.refit import DEFAULT_SCHEDULE, MOST_LIKELY, Refit, check_bounds, check_schedule
 from berlyne.sparse import Counts, Rows, Support, checked_rows, checked_support, row_error, row_name
 from berlyne.validation import FloatArray, IntArray, check_count, check_number
 
@@ -105,7 +105,7 @@ class Dirichlet(PseudoCountPrior):
         bounds: tuple[float, float] | None = None,
         schedule: Refit | None = None,
     ) -> None:
-        vars(self).update(schedule=schedule)
+        vars(self).update(schedule=check_schedule(schedule))
         learns = isinstance(alpha, str) and alpha == MOST_LIKELY
         if start is not None and not learns:
             raise ValueError(f"start is {start!r}, but alpha is {alpha!r}; start needs alpha={MOST_LIKELY!r}")

@@ -202,7 +202,10 @@ def discovers_states(prior: Any) -> bool:
     - `grows` is True.
     - `sized(n_states, n_actions)` returns the prior for `n_states` cells, the last of which is "elsewhere".
 
-    If its parameters are learned, it also has the method `refit(counts)` (see `berlyne.priors.refit`).
+    If its parameters are learned, it also has the method `refit(counts)` (see `berlyne.priors.refit`). If it depends on
+    which states were discovered, as `SharedRestaurant` does, its attribute `reads_states` is True, and it has the
+    methods `with_state(state, actions, origin)` and `with_unknown_state(n_actions)`, which return the prior
+    after a discovery.
     """
     return bool(getattr(prior, "grows", False))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from berlyne.validation import FloatArray, check_count, check_number
+from berlyne.validation import FloatArray, check_count, check_number, short_repr
 
 MOST_LIKELY: Final = "ml"
 """Value of a parameter that explorers learn by maximum likelihood."""
@@ -98,6 +98,15 @@ def refit_schedule(prior: Any) -> Refit | None:
         return None
     schedule: Refit | None = getattr(prior, "schedule", DEFAULT_SCHEDULE)
     return schedule
+
+
+def check_schedule(schedule: Any, default: Refit | None = None) -> Refit | None:
+    """Return a schedule, or the default instead of None; a `ValueError` if it is neither."""
+    if schedule is not None and not isinstance(schedule, Refit):
+        raise ValueError(
+            f"schedule is {short_repr(schedule)}; it must be a Refit, such as Refit(always=10, growth=0.1)"
+        )
+    return default if schedule is None else schedule
 
 
 def learned_values(prior: Any) -> FloatArray:

@@ -29,6 +29,20 @@ PRIORS = find_priors("berlyne.priors")
 """Built-in priors, by the kind in their `Description`: those that can be saved, and those that have kernels."""
 
 
+NO_FUNCTIONS = "label functions cannot be saved; use the labels that berlyne.labels_of(world, support='all') returns"
+"""Message about a built-in prior that contains functions."""
+
+
+def can_be_saved(prior: Any) -> bool:
+    """Return whether a prior is a built-in one that `describe` describes completely."""
+    return type(prior) in PRIORS.values() and getattr(prior, "is_described", True)
+
+
+def contains_functions(prior: Any) -> bool:
+    """Return whether a prior is a built-in one that cannot be saved, because it contains functions of the user."""
+    return type(prior) in PRIORS.values() and not can_be_saved(prior)
+
+
 def prior_from_description(stored: dict[str, Any], arrays: dict[str, Any]) -> Prior:
     """Create a prior from its stored description.
 

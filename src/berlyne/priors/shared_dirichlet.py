@@ -17,7 +17,7 @@ import numpy as np
 from berlyne.frozen import read_only
 from berlyne.priors.dirichlet import MAX_ALPHA, MIN_UNEQUAL_ALPHA, Dirichlet, as_support, check_rows_not_empty
 from berlyne.priors.protocols import Description
-from berlyne.priors.refit import Refit
+from berlyne.priors.refit import Refit, check_schedule
 from berlyne.priors.shared_weights import (
     FIT_PRECISION,
     MAX_REFIT_SWEEPS,
@@ -132,7 +132,7 @@ class SharedDirichlet(Dirichlet):
         vars(self).update(alpha=check_number("alpha", alpha, MIN_MEAN, MAX_MEAN))
         vars(self).update(shape=check_number("shape", shape, MIN_SHAPE, MAX_SHAPE))
         vars(self).update(strength=check_number("strength", strength, MIN_STRENGTH, MAX_STRENGTH))
-        vars(self).update(schedule=SHARED_SCHEDULE if schedule is None else schedule)
+        vars(self).update(schedule=check_schedule(schedule, SHARED_SCHEDULE))
         possible, by_transition = _labels_by_transition(labels, support)
         check_rows_not_empty(possible)
         vars(self).update(support=possible, n_states=possible.n_states, n_actions=possible.n_actions)

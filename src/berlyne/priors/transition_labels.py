@@ -7,18 +7,21 @@ to several classes. `berlyne.labels_of` creates labels.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from berlyne.frozen import FrozenArrays
+from berlyne.labels import Labels, without_numpy_scalars
 from berlyne.sparse import Support
-from berlyne.validation import IndexArray, check_dense
+from berlyne.validation import IndexArray, check_dense, short_repr
 
 NO_LABEL = -1
 """Label of a transition that has none in a feature."""
+LabelFunction = Callable[[Any, Any, Any], Hashable]
+"""Function of a state, an action and the next state that returns a hashable label, or None for none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,8 @@ class TransitionLabels(FrozenArrays):
         Class of every transition in each of F features, in the order of `support.entries()`; -1 for none.
     names : tuple of hashable
         Names of the classes 0, 1, 2, ...
+    states, actions : Labels, optional
+        Labels of the states and of the actions; by default their numbers.
 
     Examples
     --------
@@ -49,9 +54,17 @@ class TransitionLabels(FrozenArrays):
     support: Support
     labels: IndexArray
     names: tuple[Hashable, ...]
+    states: Any = None
+    actions: Any = None
 
     def __post_init__(self) -> None:
         vars(self).update(labels=np.asarray(self.labels), names=tuple(self.names))
+        for kind in ("state", "action"):
+            size = getattr(self.support, f"n_{kind}s")
+            labels = getattr(self, f"{kind}s") or Labels(kind, size)
+            if labels.size != size:
+                raise ValueError(f"{kind}s contain {labels.size} labels; the support has {size} {kind}s")
+            vars(self)[f"{kind}s"] = labels
         n = int(self.support.sizes.sum())
         if self.labels.ndim != 2 or self.labels.shape[1] != n or not np.issubdtype(self.labels.dtype, np.integer):
             raise ValueError(
@@ -100,3 +113,28 @@ class TransitionLabels(FrozenArrays):
         if copy is False:
             raise ValueError("copy is False, but the array is created by the conversion; leave copy out")
         return self.dense() if dtype is None else self.dense().astype(dtype)
+
+
+def _is_label(label: Any) -> bool:
+    """Return whether a value is hashable and equal to itself, and if it is a tuple, all of its parts."""
+    try:
+        hash(label)
+        is_same = bool(label == label)
+    except Exception:  # a method of a user's class can raise any exception
+        return False
+    return is_same and (not isinstance(label, tuple) or all(map(_is_label, label)))
+
+
+def label_by(function: LabelFunction, transition: tuple[Any, Any, Any]) -> Hashable:
+    """Return the label that a function gives to a transition (s, a, s_next); a `ValueError` if it cannot be one."""
+    try:
+        label = without_numpy_scalars(function(*transition))
+    except Exception as error:  # a user's function can raise any exception
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise ValueError(f"the label function raised {text}, for (s, a, s_next) = {transition!r}") from error
+    if not _is_label(label):
+        raise ValueError(
+            f"the label of (s, a, s_next) = {transition!r} is {short_repr(label)}; it must be hashable and equal to "
+            "itself, or None for no label"
+        )
+    return label  # type: ignore[no-any-return]  # checked above

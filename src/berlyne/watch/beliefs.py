@@ -110,7 +110,9 @@ def _changes(run: Run) -> Iterator[ChangedRows]:
     observer = Strategy("shown", UniformChoice(), displayed_utility(run.strategy), run.strategy.untried)
     prior, world = run.prior, known_world(run)
     if discovers_states(prior):
-        yield from _changes_while_discovering(run, make_open_state_agent(prior, world.n_actions, observer))
+        yield from _changes_while_discovering(
+            run, make_open_state_agent(prior, world.n_actions, observer, labels=run.labels)
+        )
         return
     agent = NumpyAgent(InternalModel(prior, n_states=world.n_states, n_actions=world.n_actions), observer)
     prepare_agent(run, agent)

@@ -114,7 +114,7 @@ def _agent(run: Run) -> Agent:
     strategy = _own_strategy(run)
     agent: Agent
     if _discovers_states(run):
-        agent = make_open_state_agent(run.prior, run.labels[1].size, strategy)
+        agent = make_open_state_agent(run.prior, run.labels[1].size, strategy, labels=run.labels)
         agent.discover(int(run.states[0]))
     else:
         agent = make_agent(_empty_model(run), strategy, known_world(run) if strategy.sees_world else None)

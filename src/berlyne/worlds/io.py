@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from berlyne.priors import PRIORS, Prior
+from berlyne.priors import Prior
 from berlyne.priors.protocols import discovers_states
-from berlyne.priors.registry import prior_from_description
+from berlyne.priors.registry import NO_FUNCTIONS, can_be_saved, contains_functions, prior_from_description
 from berlyne.serialization import UnsupportedFormatError, labels_from_json, labels_to_json, read_archive, write_archive
 from berlyne.sparse import Rows
 from berlyne.worlds.edge_table import read_edges, write_edges
@@ -67,7 +67,9 @@ def serialize_world(world: World) -> tuple[dict[str, Any], dict[str, Any]]:
     if world.measured != "reachable":
         settings["measured"] = world.measured
     if prior is not None:
-        if type(prior) not in PRIORS.values():
+        if contains_functions(prior):
+            raise ValueError(f"{prior!r}: {NO_FUNCTIONS}, or save world.with_prior(None)")
+        if not can_be_saved(prior):
             raise ValueError(
                 f"the prior {prior!r} is a custom prior, which cannot be saved; save world.with_prior(None)"
             )

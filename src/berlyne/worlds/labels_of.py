@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from berlyne.labels import Labels, without_numpy_scalars
+from berlyne.labels import Labels
 from berlyne.priors.dirichlet import as_support
-from berlyne.priors.transition_labels import NO_LABEL, TransitionLabels
+from berlyne.priors.transition_labels import NO_LABEL, LabelFunction, TransitionLabels, label_by
 from berlyne.sparse import Support
 from berlyne.validation import SHARING, FloatArray, IntArray, check_dense, short_repr
 from berlyne.worlds.from_gymnasium import NoTableError, as_env, from_gymnasium, is_environment
@@ -30,7 +30,7 @@ LINE: dict[Hashable, tuple[int, ...]] = {"left": (-1,), "right": (1,)}
 DECIMALS = 9
 """Positions are rounded to this number of decimals, so that equal displacements are equal."""
 
-Kind = str | Callable[[Any, Any, Any], Hashable]
+Kind = str | LabelFunction
 """Name of labels, or a function of a state, an action and the next state."""
 
 
@@ -125,7 +125,8 @@ def labels_of(
     parts = [_classes(one, transitions) for one in kinds]
     number = {name: i for i, name in enumerate(dict.fromkeys(name for part in parts for name in part.names))}
     labels = np.concatenate([_renumber(part, number) for part in parts])
-    return TransitionLabels(transitions.support, labels.astype(np.int32), tuple(number))
+    states, actions = transitions.states, transitions.actions
+    return TransitionLabels(transitions.support, labels.astype(np.int32), tuple(number), states, actions)
 
 
 def _valid_kinds() -> str:
@@ -323,27 +324,16 @@ def _neighbours(positions: FloatArray, steps: list[tuple[int, ...]], states: Lab
     return np.array([[number.get(tuple(point), -1) for point in near.tolist()] for near in points])
 
 
-def _by_function(transitions: _Transitions, function: Callable[[Any, Any, Any], Hashable]) -> _Classes:
+def _by_function(transitions: _Transitions, function: LabelFunction) -> _Classes:
     """Return the labels that a function of states and actions returns; None is no label."""
     number: dict[Hashable, int] = {}
     labels = np.full(len(transitions.s), NO_LABEL)
     states, actions = transitions.states.all, transitions.actions.all
     triples = zip(transitions.s.tolist(), transitions.a.tolist(), transitions.s_next.tolist(), strict=True)
     for i, (s, a, s_next) in enumerate(triples):
-        triple = states[s], actions[a], states[s_next]
-        label = without_numpy_scalars(function(*triple))
-        if label is None:
-            continue
-        try:
+        label = label_by(function, (states[s], actions[a], states[s_next]))
+        if label is not None:
             labels[i] = number.setdefault(label, len(number))
-            is_valid = label == label
-        except (TypeError, ValueError):
-            is_valid = False
-        if not is_valid:
-            raise ValueError(
-                f"the label of (s, a, s_next) = {triple!r} is {short_repr(label)}; it must be hashable and equal to "
-                "itself, or None for no label"
-            )
     return _Classes(labels[np.newaxis], list(number))
 
 
