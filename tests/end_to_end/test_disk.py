@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -52,6 +53,14 @@ def run(folder, place):
     return run_command("run", "study.toml", str(place), "--jobs", "1", cwd=folder)
 
 
+def kept(store):
+    """The files of a store without those of unfinished work units, whose areas did not fit: they are computed again."""
+    content = files(store)
+    units = {name: re.search(r"/(?:c|manifest)\.(\d+)\.(\d+)", name) for name in content}
+    finished = {unit.groups() for name, unit in units.items() if unit and name.startswith("area/c.")}
+    return {name: content[name] for name, unit in units.items() if unit is None or unit.groups() in finished}
+
+
 def size(place):
     return sum(len(content) for content in files(place).values())
 
@@ -99,10 +108,10 @@ def test_a_full_disk(tmp_path, whole, small_disk, share):
         assert list(disk.iterdir()) == []
     else:
         chunks = list((disk / "r.zarr" / "area").glob("c.*"))
-        assert len(chunks) < 6
-        before = files(disk)
+        assert 0 < len(chunks) < 6
+        before = kept(disk / "r.zarr")
         assert run(tmp_path, disk / "r.zarr").returncode == 1  # again, in vain
-        assert before.items() <= files(disk).items()
+        assert before.items() <= files(disk / "r.zarr").items()
     small_disk("size=50m")
     assert run(tmp_path, disk / "r.zarr").returncode == 0
     assert_same_store(whole, disk / "r.zarr")
