@@ -254,13 +254,13 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         """
         if self.strategy.relocates:
             raise ValueError(f"{self.strategy} chooses the state as well as the action; call choose_pair()")
-        s = self._number("s", s, self.state_labels)
+        number = self._number("s", s, self.state_labels)
         with self._lock:
-            possible = self._possible_actions(among, s)
-            if s not in self._terminal:
-                return self.action_labels[self._choose(s, possible)]
-            with self._as_nonterminal(s):
-                return self.action_labels[self._choose(s, possible)]
+            possible = self._possible_actions(among, number, s)
+            if number not in self._terminal:
+                return self.action_labels[self._choose(number, possible)]
+            with self._as_nonterminal(number):
+                return self.action_labels[self._choose(number, possible)]
 
     def _choose(self, s: int, possible: list[int] | None) -> int:
         """Return the number of the action to try in state `s`, among the possible ones."""
@@ -304,15 +304,23 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
         a = self._number("a", a, self.action_labels)
         code = end_code(ended, timed_out)
         with self._lock:
-            try:
-                if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
-                    self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
-                s = self._find_or_add("s", s)
-                self._observe(s, a, self._find_or_add("s_next", s_next), code)
-            except BaseException:
-                if isinstance(self.state_labels, GrowingLabels):
-                    self.state_labels.truncate(self._agent.n_states)  # those that the agent has not discovered
-                raise
+            if getattr(self.prior, "reads_states", False):
+                with self._all_or_nothing():  # label functions can take long, so an interrupt often stops them
+                    self._observe_states(s, a, s_next, code)
+            else:
+                self._observe_states(s, a, s_next, code)
+
+    def _observe_states(self, s: Any, a: int, s_next: Any, code: int) -> None:
+        """Learn a transition between two states, given by their labels, and discover them if they are new."""
+        try:
+            if isinstance(self.state_labels, GrowingLabels):  # validate both before either is discovered
+                self.state_labels.number(s, "s"), self.state_labels.number(s_next, "s_next")
+            s = self._find_or_add("s", s)
+            self._observe(s, a, self._find_or_add("s_next", s_next), code)
+        except BaseException:
+            if isinstance(self.state_labels, GrowingLabels):
+                self.state_labels.truncate(self._agent.n_states)  # those that the agent has not discovered
+            raise
 
     def check_pair(self, s: Any, a: Any) -> None:
         """Raise a `ValueError` if there is no such state or action, or if the action is not possible in the state.
@@ -436,8 +444,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             for (s, a, s_next), ended, timed_out in codes:
                 over = ended or s_next in terminal
                 if UNKNOWN not in (a, s_next):
-                    flags = {"ended": over, "timed_out": timed_out and not over}
-                    self.observe(labels[s], self.action_labels[a], labels[s_next], **flags)
+                    self._observe_states(labels[s], a, labels[s_next], end_code(over, timed_out and not over))
                 elif s_next != UNKNOWN:
                     self._learn_without_action(labels[s], labels[s_next], over)
 
@@ -864,7 +871,7 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             Probability of each action in state `s`, or without `s`, of each pair `[s, a]`.
         """
         number = self._check_state_argument("probabilities", s)
-        possible = self._possible_actions(among, number)
+        possible = self._possible_actions(among, number, s)
         if number is None and possible is not None:
             raise ValueError(f"{self.strategy} chooses among all pairs of a state and an action; leave among out")
         with self._lock, self._as_nonterminal(number):
@@ -911,17 +918,24 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
             raise ValueError(f"{self.strategy} acts in the current state; call {method}(s)")
         return None if self.strategy.relocates else self._number("s", s, self.state_labels)
 
-    def _possible_actions(self, among: Iterable[Any] | None, s: int | None) -> list[int] | None:
-        """Return the numbers of the actions in `among` that are possible in state `s`; None for all of them."""
-        if among is None:
+    def _possible_actions(self, among: Iterable[Any] | None, s: int | None, state: Any) -> list[int] | None:
+        """Return the numbers of the actions in `among` that are possible in a state, given by number and label.
+
+        None if the agent may choose among the actions that it knows to be possible. It does not know them in a state that
+        is not discovered.
+        """
+        is_new = s == self.state_labels.size
+        if among is None and not is_new:
             return None
+        allowed = None if s is None else self._allowed.get(state) if is_new else self._agent.allowed.get(s)
+        if among is None:
+            return None if allowed is None else np.flatnonzero(allowed).tolist()
         listed = self._numbers("among", among, "an action", self.action_labels)
         if not listed:
             raise ValueError("among is empty; it must contain the possible actions")
-        allowed = None if s is None else self._agent.allowed.get(s)
         possible = listed if allowed is None else [a for a in listed if allowed[a]]
         if not possible and s is not None:
-            raise ValueError(f"among contains no action that is possible in state {self.state_labels[s]!r}")
+            raise ValueError(f"among contains no action that is possible in state {state!r}")
         return possible
 
     def _numbers(self, name: str, values: Any, item_name: str, labels: Labels) -> list[int]:

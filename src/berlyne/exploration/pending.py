@@ -50,7 +50,7 @@ def choose_besides(
             here, possible = None, None
         else:
             here = explorer._number("s", s, explorer.state_labels)
-            possible = explorer._possible_actions(among, here)
+            possible = explorer._possible_actions(among, here, s)
         u = _uniforms(explorer, number, 0, 2)
         if explorer.strategy.ties == "first":
             u[0] = 0.0

@@ -75,7 +75,8 @@ class Run(HtmlReprMixin, FrozenArrays):
     learned : ndarray of shape (n_steps + 1,) or (n_steps + 1, P), or None
         Parameter of the prior that was in force before the first and after every step, if the prior learns it: alpha
         of `Dirichlet("ml")`, the P weights of `SharedDirichlet`, c of `ChineseRestaurant("ml")`, or `learned` of your
-        own prior. None if it learns nothing, or if these were more than 16 million numbers.
+        own prior. None if it learns nothing, if these were more than 16 million numbers, or if their number grows, as
+        with `SharedRestaurant`; `model_at(t).prior.weights` has them.
     """
 
     strategy: Strategy

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from berlyne.priors.chinese_restaurant import ChineseRestaurant, fit_c
 from berlyne.priors.concentration import histograms_of, is_uninformative, maximum_likelihood_alpha
-from berlyne.priors.dirichlet import default_bounds
+from berlyne.priors.dirichlet import Dirichlet, default_bounds
 from berlyne.priors.predictive import Observations, log_scores, random_order, z_score
 from berlyne.priors.refit import Refit
 from berlyne.sparse import Counts, Support
@@ -91,7 +93,9 @@ def _sentence(prior: Any, z: float, best_alpha: float, n_obs: int) -> str:
     outcomes = f"the {n_obs:,} observed outcome{'s' if n_obs != 1 else ''}"
     if math.isnan(best_alpha):
         return f"{outcomes[0].upper()}{outcomes[1:]} cannot test the prior, because no row was observed twice."
-    advice = f"{name} = {best_alpha:.2g} would have fitted best"
+    is_compared = isinstance(prior, ChineseRestaurant) or (type(prior) is Dirichlet and np.ndim(prior.alpha) == 0)
+    family = "" if is_compared else "of Dirichlet priors with equal pseudo-counts, "
+    advice = f"{family}{name} = {best_alpha:.2g} would have fitted best"
     if abs(z) <= MAX_Z:
         return f"The prior agrees with {outcomes} (z = {z:.1f}); {advice}."
     regular = "more" if z > 0 else "less"

@@ -59,7 +59,7 @@ class Refit:
 
     def accepts(self, new: Any, prior: Any, n_obs: int) -> bool:
         """Return whether a prior that was refitted after `n_obs` observations replaces `prior`."""
-        values, old_values = learned_values(new), learned_values(prior)
+        values, old_values = _compared_values(new), _compared_values(prior)
         if values.shape != old_values.shape or not values.size:
             return new is not prior
         pairs = zip(values.tolist(), old_values.tolist(), strict=True)
@@ -114,6 +114,12 @@ def learned_values(prior: Any) -> FloatArray:
     if refit_schedule(prior) is None:
         return np.empty(0)
     return np.atleast_1d(np.asarray(getattr(prior, "learned", ()), dtype=float))
+
+
+def _compared_values(prior: Any) -> FloatArray:
+    """Return the parameters that a tolerance applies to: those learned, or `weights` if their number grows."""
+    weights = getattr(prior, "weights", None) if not hasattr(prior, "learned") else None
+    return np.array(list(weights.values())) if isinstance(weights, dict) else learned_values(prior)
 
 
 def check_bounds(bounds: tuple[float, float], least: float, most: float) -> None:

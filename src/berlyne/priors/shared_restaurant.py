@@ -20,7 +20,7 @@ import copy
 import inspect
 import itertools
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -85,12 +85,13 @@ class SharedRestaurant(Frozen):
     labels : callable, list of callables, or TransitionLabels
         A function of (s, a, s_next), the labels of two states and of an action. It returns a hashable label, or None
         for none; for example the action with the change of position. It is called once for each action and each pair
-        of discovered states. A list makes one feature of each function, and the weights of all labels of a transition
-        are added. Equal labels of different functions are one class. If you know which states might exist, you can also
-        pass the labels that `berlyne.labels_of(world, support="all")` returns.
+        of discovered states. Prefer a label such as "far" to None for transitions that you expect to be rare. A list
+        makes one feature of each function, and the weights of all labels of a transition are added. Equal labels of
+        different functions are one class. If you know which states might exist, you can also pass the labels that
+        `berlyne.labels_of(world, support="all")` returns.
     alpha : float
         Expected weight before any data, from 1e-9 to 1e6; 0.1 is a good start. It is also the pseudo-count of each
-        transition without a label, which stays fixed.
+        transition without a label, which is never learned.
     shape : float
         Shape of the distribution of the weights before any data, as for `SharedDirichlet`.
     strength : float
@@ -145,7 +146,7 @@ class SharedRestaurant(Frozen):
 
     def __init__(
         self,
-        labels: LabelFunction | Iterable[LabelFunction] | TransitionLabels,
+        labels: LabelFunction | Sequence[LabelFunction] | TransitionLabels,
         alpha: float,
         shape: float = 1.0,
         strength: float = 0.5,
@@ -355,8 +356,7 @@ class SharedRestaurant(Frozen):
 
 def _as_functions(labels: Any) -> tuple[LabelFunction, ...]:
     """Return a function, or the functions of a list; a `ValueError` if there is none."""
-    is_list = isinstance(labels, Iterable) and not isinstance(labels, str)
-    functions = (labels,) if callable(labels) else tuple(labels) if is_list else ()
+    functions = (labels,) if callable(labels) else tuple(labels) if isinstance(labels, list | tuple) else ()
     if not functions or not all(map(_takes_a_transition, functions)):
         raise ValueError(
             f"labels is {short_repr(labels)}; it must be a function of (s, a, s_next), a list of such functions, or "

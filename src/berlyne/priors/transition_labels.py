@@ -38,7 +38,7 @@ class TransitionLabels(FrozenArrays):
         Class of every transition in each of F features, in the order of `support.entries()`; -1 for none.
     names : tuple of hashable
         Names of the classes 0, 1, 2, ...
-    states, actions : Labels, optional
+    states, actions : sequence of hashable or Labels, optional
         Labels of the states and of the actions; by default their numbers.
 
     Examples
@@ -61,7 +61,8 @@ class TransitionLabels(FrozenArrays):
         vars(self).update(labels=np.asarray(self.labels), names=tuple(self.names))
         for kind in ("state", "action"):
             size = getattr(self.support, f"n_{kind}s")
-            labels = getattr(self, f"{kind}s") or Labels(kind, size)
+            labels = getattr(self, f"{kind}s")
+            labels = labels if isinstance(labels, Labels) else Labels(kind, size, labels)
             if labels.size != size:
                 raise ValueError(f"{kind}s contain {labels.size} labels; the support has {size} {kind}s")
             vars(self)[f"{kind}s"] = labels

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 import berlyne
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, LabBook, World
 from berlyne.cli import commands
+from messages import raises
 
 STATES, ACTIONS = ["A", "B", "C", "D"], ["left", "right", "jump"]
 POSSIBLE = {"C": ["left", "right"]}
@@ -42,6 +43,23 @@ def walk(agent, n_steps=400):
         agent.observe(s, a, s_next)
         s = s_next
     return visits
+
+
+@pytest.mark.parametrize("strategy", ["Random", "PIG(VI)", "PIG(Q)", "LTA", "PSRL(PIG)"])
+def test_declarations_hold_before_a_state_is_discovered(strategy):
+    for seed in range(12):
+        unaware, aware = (
+            explorer(ChineseRestaurant(1.0), strategy, seed=seed, **more) for more in ({"possible": None}, {})
+        )
+        assert aware.act("C") in POSSIBLE["C"] and aware.act("C") == aware.act("C")
+        assert aware.probabilities("C")[2] == 0.0 and aware.probabilities("C").sum() == pytest.approx(1.0)
+        assert aware.act("A") == unaware.act("A") and np.array_equal(
+            aware.probabilities("A"), unaware.probabilities("A")
+        )
+        with raises(ValueError, "among", "'C'"):
+            aware.act("C", among=["jump"])
+        aware.observe("C", aware.act("C"), "D")
+        assert aware.act("C") in POSSIBLE["C"]
 
 
 @pytest.mark.filterwarnings("ignore:The prior does not agree")  # its outcomes are certain

@@ -65,6 +65,15 @@ def test_a_prior_that_leaves_nothing_to_chance_has_z_0():
     assert surprised.z < -1e6 and math.isfinite(surprised.z)
 
 
+def test_the_advice_names_the_family_of_priors_unless_it_is_that_of_the_prior():
+    family = "of Dirichlet priors with equal pseudo-counts, alpha ="
+    unequal = Dirichlet(np.full((2, 64, 64), 0.1) + np.eye(64), **SIZES)
+    for prior in (unequal, berlyne.SharedRestaurant(lambda s, a, s_next: a, 0.1, n_actions=2)):
+        assert family in told(prior).check_prior().sentence
+    for prior, name in ((Dirichlet(0.01, **SIZES), "alpha"), (berlyne.ChineseRestaurant(0.1, n_actions=2), "c")):
+        assert f"; {name} = " in told(prior).check_prior().sentence
+
+
 def test_a_prior_that_expects_too_much_order_is_noticed():
     rng = np.random.default_rng(0)
     explorer = told(Dirichlet(0.01, **SIZES), [(0, 0, int(s)) for s in rng.integers(64, size=100)])

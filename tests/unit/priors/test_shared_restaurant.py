@@ -11,6 +11,7 @@ import pytest
 
 import berlyne
 from berlyne import Explorer, Refit, SharedDirichlet, SharedRestaurant
+from berlyne.agents.open_state_agent import OpenStateAgent
 from berlyne.experiments.worlds import fingerprint
 from berlyne.sparse import Counts
 from messages import raises
@@ -122,11 +123,11 @@ def test_explorers_learn_the_weights_that_sweeps_over_the_discovered_cells_give(
     )
 
 
-@pytest.mark.parametrize("schedule", [Refit(10, 0.1), Refit(0, 1.0)])
+@pytest.mark.parametrize("schedule", [Refit(10, 0.1), Refit(0, 1.0), Refit(3, 0.1, 0.2)])
 def test_explorers_refit_when_a_state_is_discovered_and_when_the_schedule_says_so(schedule):
     lines, order, _, _ = lines_and_labels(seed=3)
     first = prior = SharedRestaurant(shift, 0.3, schedule=schedule)
-    counts, n_refits, refitted_at = np.zeros((2, 9, 9), dtype=np.int64), 0, 0
+    counts, n_refits, n_uses, refitted_at = np.zeros((2, 9, 9), dtype=np.int64), 0, 0, 0
     explorer = Explorer(first, n_actions=2)
     for n_obs, (s, a, z) in enumerate(lines, 1):
         n_known = len(prior.states)
@@ -137,10 +138,30 @@ def test_explorers_refit_when_a_state_is_discovered_and_when_the_schedule_says_s
         counts[a, order.index(s), order.index(z)] += 1
         if len(prior.states) > n_known or n_obs >= schedule.next_refit(refitted_at):
             n, refitted_at = len(prior.states) + 1, n_obs
-            prior, n_refits = prior.refit(Counts.from_dense(counts[:, :n, :n])), n_refits + 1
+            fitted, n_refits = prior.refit(Counts.from_dense(counts[:, :n, :n])), n_refits + 1
+            changes = [abs(fitted.weights[name] / weight - 1.0) for name, weight in prior.weights.items()]
+            if n_obs <= schedule.always or max(changes) > schedule.tolerance:
+                prior, n_uses = fitted, n_uses + 1
         explorer.observe(s, a, z)
         assert explorer.model.prior.weights == pytest.approx(prior.weights, rel=1e-12)
-    assert n_refits > 8 and explorer.prior is first
+    assert n_refits > 8 and (n_uses < n_refits) == (schedule.tolerance > 0) and explorer.prior is first
+
+
+def test_shape_and_strength_are_those_of_all_weights():
+    for shape in (1.0, 5.0):
+        explorer = Explorer(SharedRestaurant(shift, 0.3, shape=shape, strength=1e6), n_actions=2)
+        explorer.observe_many(lines_and_labels(0)[0][:30])
+        assert explorer._agent.prior._shared.weight_shape == pytest.approx(shape, rel=1e-3)
+
+
+def test_a_new_class_is_expected_to_have_the_mean_weight_that_was_learned():
+    explorer = Explorer(SharedRestaurant(lambda s, a, s_next: s_next - s, 0.3, shape=2.0), n_actions=1)
+    explorer.observe_many([(0, 0, 0), (0, 0, 1), (1, 0, 1), (1, 0, 0), (0, 0, 2)] * 5)
+    explorer.discover([50])
+    prior = explorer._agent.prior
+    assert abs(prior._shared.mean_weight / 0.3 - 1.0) > 0.05 and abs(prior._shared.weight_shape / 2.0 - 1.0) > 0.05
+    assert prior.weights[50] == pytest.approx(prior._shared.mean_weight)
+    assert prior._shared.belief_before_refit.shape[-1] == pytest.approx(prior._shared.weight_shape)
 
 
 def test_what_it_learns_in_some_states_it_expects_in_others():
@@ -190,6 +211,17 @@ def test_copies_and_pickles_are_equal_and_independent():
     assert prior.with_state(9, range(4)).states == (0, 1, 7, 9) and prior.states == (0, 1, 7)
 
 
+def test_labels_of_some_transitions_are_kept_in_files(tmp_path):
+    explorer = Explorer(SharedRestaurant(berlyne.labels_of(berlyne.maze(1), "moves"), 0.1))
+    explorer.observe_many([(0, 0, 1), (1, 1, 0), (0, 2, 6)])
+    explorer.save(tmp_path / "e.npz")
+    loaded = Explorer.load(tmp_path / "e.npz")
+    for one in (explorer, loaded):
+        one.observe_many([(6, 1, 7), (7, 3, 8)])
+    assert loaded.model.prior.weights == explorer.model.prior.weights
+    assert np.array_equal(loaded.model.theta_hat, explorer.model.theta_hat)
+
+
 def test_labels_that_only_have_equal_texts_stay_apart_in_files(tmp_path):
     class Name:
         def __repr__(self):
@@ -215,7 +247,7 @@ def test_functions_of_one_name_are_told_apart_in_stores():
     )
 
 
-@pytest.mark.parametrize("labels", [3, [], "moves", [shift, 1], lambda s: 0, [side, lambda: 0]])
+@pytest.mark.parametrize("labels", [3, [], "moves", {shift, side}, [shift, 1], lambda s: 0, [side, lambda: 0]])
 def test_invalid_labels_are_refused(labels):
     with raises(ValueError, "labels", "function", "berlyne.labels_of"):
         SharedRestaurant(labels, 0.1)
@@ -309,6 +341,28 @@ def test_an_exception_in_a_label_function_leaves_the_explorer_as_it_was(error):
         one.observe_many([(0, 0, 9), (9, 1, 2)])
     assert everything(explorer) == everything(undisturbed)
     assert explorer.act(2) == undisturbed.act(2)
+
+
+@pytest.mark.parametrize("place", ["refit", "rebuild", "with_state"])
+def test_an_interrupt_at_an_observation_leaves_the_explorer_as_it_was(place, monkeypatch):
+    explorer, undisturbed = (Explorer(SharedRestaurant(shift, 0.1), "PIG(VI)", seed=3, n_actions=2) for _ in range(2))
+    for one in (explorer, undisturbed):
+        one.observe_many([(0, 0, 1), (1, 0, 2), (2, 0, 0)])
+    before = everything(explorer)
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    owner = OpenStateAgent if place == "rebuild" else SharedRestaurant
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, "_rebuild" if place == "rebuild" else place, interrupt)
+        for s_next in (9, 1) if place == "refit" else (9,):
+            with pytest.raises(KeyboardInterrupt):
+                explorer.observe(1, 1, s_next)
+            assert everything(explorer) == before
+    for one in (explorer, undisturbed):
+        one.observe(1, 1, 9)
+    assert everything(explorer) == everything(undisturbed)
 
 
 def test_what_a_prior_returns_cannot_change_it():

@@ -397,6 +397,10 @@ def test_transition_labels_are_checked_and_frozen():
         TransitionLabels(support, np.array([[0, -2, 1, 0]]), ("a", "b"))
     with raises(ValueError, "copy", False):
         np.asarray(labels, copy=False)
+    named = TransitionLabels(support, labels.labels, labels.names, states=["on", "off"], actions=["go"])
+    assert named.states.number("off") == 1 and list(named.actions.all) == ["go"]
+    with raises(ValueError, 1, "state", 2):
+        TransitionLabels(support, labels.labels, labels.names, states=["on"])
 
 
 def test_labels_are_made_for_the_prior_of_the_world():
