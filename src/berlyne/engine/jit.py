@@ -150,8 +150,8 @@ class _Notice(event.Listener):
 
 
 def _is_watched() -> bool:
-    """Whether a person sees what is printed."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    """Whether a person sees what is printed: on a terminal, or in a notebook, which has a stream of its own."""
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel.")
 
 
 if COMPILING:
