@@ -3,9 +3,11 @@
 Hypothesis runs the same examples every time, so that a failing test stays failing. Ctrl-C is never ignored, although a
 shell that starts tests in the background lets them and their processes ignore it. A run in which no test was executed
 fails. Linear algebra runs in one thread: matrices are small, and the threads of busy processes would mostly wait for
-each other, and compute while they wait. Every test has a time limit. Only a part of the cases of a test that is marked
-`pairwise` runs, and tests that ask `amounts` do less, unless the option `--full` is given. Collecting is quick, because
-every process of pytest-xdist collects all tests.
+each other, and compute while they wait. Every test has a time limit. Collecting is quick, because every process of
+pytest-xdist collects all tests.
+
+Without the option `--full`, only a part of the cases of tests that are marked `pairwise` runs, and tests that ask
+`amounts` do less.
 """
 
 import faulthandler

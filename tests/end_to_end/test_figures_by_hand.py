@@ -6,7 +6,7 @@ import csv
 import re
 import shutil
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,10 @@ from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from scipy.stats import rankdata, studentized_range
 
+from amounts import amount
 from berlyne.figures import Drawing
 from berlyne.paper.claims import CLAIMS
+from berlyne.paper.reproduction import draw_figures
 from berlyne.paper.reproduction.draw_figures import draw
 from berlyne.paper.reproduction.evidence import gather_evidence
 from berlyne.paper.reproduction.figure_list import FIGURES
@@ -46,22 +48,7 @@ CURVES = {
 FIG8 = tuple(name for name in STRATEGIES if "(Q)" not in name)
 
 
-@pytest.fixture(scope="module")
-def folder(finished: tuple[Path, str]) -> Path:
-    return finished[0]
-
-
-@pytest.fixture(scope="module")
-def paper_run(folder: Path) -> PaperRun:
-    return PaperRun(folder, N_WORLDS, 0)
-
-
-@pytest.fixture(scope="module")
-def drawings(paper_run: PaperRun) -> dict[str, Drawing]:
-    return {name: figure.draw(paper_run) for name, figure in FIGURES.items()}
-
-
-@lru_cache(maxsize=2)
+@cache
 def lines(folder: Path, name: str) -> list[dict[str, str]]:
     with (folder / "figures" / f"{name}.csv").open() as file:
         return list(csv.DictReader(file))
@@ -101,8 +88,10 @@ def test_fig_2(world_class: str, folder: Path) -> None:
     assert numbers(folder, "fig2", *columns, world_class=world_class) == pytest.approx(expected, rel=1e-12)
 
 
-def test_fig_2_has_the_realised_gain_along_and_the_predicted_gain_up(paper_run: PaperRun, folder: Path) -> None:
-    axes = FIGURES["fig2"].draw(paper_run).figure.axes
+def test_fig_2_has_the_realised_gain_along_and_the_predicted_gain_up(
+    drawings: dict[str, Drawing], folder: Path
+) -> None:
+    axes = drawings["fig2"].figure.axes
     assert [ax.get_title() for ax in axes] == list(TITLES.values())
     assert axes[0].get_ylabel() == "predicted gain (bits)"
     for ax, name in zip(axes, CLASSES, strict=True):
@@ -265,9 +254,9 @@ def test_fig_5(world_class: str, folder: Path) -> None:
 
 
 def test_fig_5_has_structure_along_and_embodiment_up_and_lags_along_and_bits_up(
-    paper_run: PaperRun, folder: Path
+    drawings: dict[str, Drawing], folder: Path
 ) -> None:
-    left, right = FIGURES["fig5"].draw(paper_run).figure.axes
+    left, right = drawings["fig5"].figure.axes
     assert (left.get_xlabel(), left.get_ylabel()) == ("structure index", "embodiment index")
     assert (right.get_xlabel(), right.get_ylabel()) == ("time steps into the future", "controllability (bits)")
     for i, name in enumerate(CLASSES):
@@ -297,8 +286,10 @@ def test_fig_8(world_class: str, folder: Path) -> None:
     assert [line["strategy"] for line in lines(folder, "fig8") if line["world_class"] == world_class] == list(FIG8)
 
 
-def test_fig_8_has_navigation_along_and_reward_up_with_bounds_of_both_levels(paper_run: PaperRun, folder: Path) -> None:
-    axes = FIGURES["fig8"].draw(paper_run).figure.axes[:3]
+def test_fig_8_has_navigation_along_and_reward_up_with_bounds_of_both_levels(
+    drawings: dict[str, Drawing], folder: Path
+) -> None:
+    axes = drawings["fig8"].figure.axes[:3]
     assert axes[0].get_ylabel() == "mean rank in reward loss"
     for ax, name in zip(axes, CLASSES, strict=True):
         assert (ax.get_title(), ax.get_xlabel()) == (TITLES[name], "mean rank in navigation loss")
@@ -385,8 +376,8 @@ def test_index_by_length(world_class: str, folder: Path) -> None:
     )
 
 
-def test_index_by_length_marks_the_published_index_and_our_lengths(paper_run: PaperRun) -> None:
-    axes = FIGURES["index-by-length"].draw(paper_run).figure.axes
+def test_index_by_length_marks_the_published_index_and_our_lengths(drawings: dict[str, Drawing]) -> None:
+    axes = drawings["index-by-length"].figure.axes
     for ax, name, published in zip(axes, CLASSES, (0.02, 2.59, 1.27), strict=True):
         assert ax.get_title() == TITLES[name]
         assert set(ax.lines[1].get_ydata()) == {published}
@@ -430,7 +421,12 @@ def copied(folder: Path, to: Path) -> PaperRun:
     return PaperRun(to, N_WORLDS, 0)
 
 
-SOME = ("fig1", "fig2", "fig5", "figS1", "figS2", "sensitivity")
+SOME = amount(("fig2", "figS2"), ("fig1", "fig2", "fig5", "figS1", "figS2", "sensitivity"))
+
+
+@pytest.fixture(autouse=True)
+def draw_few_figures_in_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draw_figures, "MIN_FIGURES", amount(0, draw_figures.MIN_FIGURES))
 
 
 def test_other_processes_draw_what_one_draws(folder: Path, tmp_path: Path, workers: Workers) -> None:

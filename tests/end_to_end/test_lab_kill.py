@@ -90,7 +90,7 @@ def kill(path, times, seed=0):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork to be killed often enough")
 def test_nothing_acknowledged_is_lost(tmp_path):
-    n_kills = amount(25, 60)
+    n_kills = amount(12, 60)
     n, _ = kill(tmp_path / "lab", n_kills)
     assert n > n_kills  # it waits for more, however slow the disk is
 
@@ -120,7 +120,7 @@ def begun_and_killed(path, after):
 def test_a_book_whose_creation_is_killed_exists_or_can_be_created(tmp_path):
     LabBook.new(tmp_path / "first", PRIOR)  # so that those to come find all compiled
     usual, rng = begun_and_killed(tmp_path / "second", None), np.random.default_rng(2)
-    for i in range(amount(25, 60)):
+    for i in range(amount(12, 60)):
         begun_and_killed(tmp_path / f"{i}", rng.uniform(0.0, 1.5 * usual))
         is_there = (tmp_path / f"{i}").exists()
         book = LabBook(tmp_path / f"{i}") if is_there else LabBook.new(tmp_path / f"{i}", PRIOR, seed=1)

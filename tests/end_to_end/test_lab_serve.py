@@ -26,6 +26,7 @@ if __name__ == "__main__":
 
 from amounts import amount
 from berlyne import Dirichlet, LabBook
+from berlyne.commands.lab_service import read_token
 from berlyne.exploration.log_file import write_lock
 from waiting import LIMIT, Lines
 
@@ -142,8 +143,10 @@ def test_requests_that_make_no_sense_are_refused_and_change_nothing(tmp_path):
             assert answer.status == 400 and "JSON object" in json.load(answer)["error"]
         connection.close()
     assert (tmp_path / "lab").read_bytes() == before
-    with Service(tmp_path / "lab", tmp_path / "token") as again:
-        assert again.token == service.token
+    assert read_token(tmp_path / "token") == service.token  # as the next service does
+    for _ in range(amount(0, 1)):
+        with Service(tmp_path / "lab", tmp_path / "token") as again:
+            assert again.token == service.token
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -235,7 +238,7 @@ def test_a_trial_is_acknowledged_after_it_is_written(tmp_path):
 
 
 def test_nothing_acknowledged_is_lost_if_the_service_is_killed(tmp_path):
-    times = amount(3, 50)
+    times = amount(2, 50)
     n, _ = kill(tmp_path / "lab", times)
     assert n >= 2 * times
 

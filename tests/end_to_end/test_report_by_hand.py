@@ -40,11 +40,6 @@ def p_text(p: float) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(finished: tuple[Path, str]) -> Path:
-    return finished[0]
-
-
-@pytest.fixture(scope="module")
 def claims(folder: Path) -> dict[str, Any]:
     """Return the contents of claims.json, by claim."""
     return {claim["id"]: claim for claim in json.loads((folder / "claims.json").read_text())}

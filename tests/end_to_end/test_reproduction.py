@@ -9,12 +9,14 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 
+from amounts import amount
 from berlyne import processes
 from berlyne.experiments.spec import SettingsError
 from berlyne.paper.claims import CLAIMS
@@ -22,6 +24,7 @@ from berlyne.paper.reproduction import run as reproduction
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.paper_run import PaperRun
 from berlyne.paper.reproduction.run import STAGES, reproduce
+from berlyne.paper.reproduction.variants import VARIANTS
 from berlyne.processes import Workers
 from unit.paper.reproduction.html_page import Page
 from waiting import LIMIT
@@ -97,8 +100,18 @@ def test_the_report_can_be_written_again_from_stored_results(finished: tuple[Pat
 def test_several_processes_give_the_same_numbers(
     finished: tuple[Path, str], tmp_path: Path, workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other processes compute everything that they can, also what is so little that they would not be used."""
+    """Other processes compute everything that they can, also what is so little that they would not be used.
+
+    Without `--full` explorations are stored already, as `tests/parity` compares those of several processes, and there
+    are two variants.
+    """
     folder, _ = finished
+    variants = amount(VARIANTS[1:3], VARIANTS)
+    monkeypatch.setattr(reproduction, "FIGURES", amount({}, FIGURES))  # one has the name of a stage
+    monkeypatch.setitem(STAGES, "sensitivity", replace(STAGES["sensitivity"], variants=variants))
+    if amount(True, False):
+        not_stored = shutil.ignore_patterns("figures", *(f"{name}.zarr" for name in STAGES))
+        shutil.copytree(folder, tmp_path / "several", ignore=not_stored)
     parts = "tasks,gains,structure,lengths,learned,sensitivity"
     monkeypatch.setattr(processes, "MIN_ITEMS", 0)
     monkeypatch.setattr(reproduction, "Workers", lambda jobs: contextlib.nullcontext(workers))
@@ -107,6 +120,8 @@ def test_several_processes_give_the_same_numbers(
     assert "executor" in vars(workers)
     for name in STAGES:
         ours, theirs = PaperRun(tmp_path / "several", 4, 0).stage(name), PaperRun(folder, 4, 0).stage(name)
+        if name == "sensitivity":
+            theirs = theirs.sel(variant=[variant.id for variant in variants])
         assert ours.identical(theirs)
     first, second = (xr.open_zarr(place / "results.zarr").load() for place in (tmp_path / "several", folder))
     assert first.identical(second)
@@ -242,7 +257,7 @@ def test_help_lists_the_parts() -> None:
 
 
 def test_an_unknown_assumption_gives_one_sentence_and_no_files(tmp_path: Path) -> None:
-    done = run_in_new_process("reproduce", "new", "--set", "gama=0.9", cwd=tmp_path)
+    done = amount(run, run_in_new_process)("reproduce", "new", "--set", "gama=0.9", cwd=tmp_path)
     assert done.returncode != 0
     assert re.fullmatch(r"berlyne: gama: .*gamma\?\n", done.stderr)
     assert list(tmp_path.iterdir()) == []
@@ -255,9 +270,11 @@ def test_fewer_worlds_than_the_folder_holds_are_refused(finished: tuple[Path, st
 
 
 def test_additional_strategies_and_worlds_change_no_number(finished: tuple[Path, str], tmp_path: Path) -> None:
+    """That they change no setting, pool, variant or verdict is shown by `unit/paper/reproduction/test_additions.py`."""
     folder, _ = finished
     shutil.copytree(folder, tmp_path / "beside")
     shutil.rmtree(tmp_path / "beside" / "figures")
+    (tmp_path / "beside" / "claims.json").unlink()
     options = ["--preset", "smoke", "--jobs", "1", "--only", ",".join(("claims", *FIGURES))]
     done = subprocess.run(
         [sys.executable, ADDITIONS, "reproduce", "beside", *options],

@@ -34,16 +34,6 @@ pytestmark = pytest.mark.slow
 every_class = pytest.mark.parametrize("world_class", CLASSES)
 
 
-@pytest.fixture(scope="module")
-def folder(finished: tuple[Path, str]) -> Path:
-    return finished[0]
-
-
-@pytest.fixture(scope="module")
-def paper_run(folder: Path) -> PaperRun:
-    return PaperRun(folder, N_WORLDS, 0)
-
-
 @every_class
 def test_explorations(world_class: str, folder: Path) -> None:
     i = 1 + CLASSES.index(world_class)
@@ -339,7 +329,10 @@ def test_verdicts_under_the_default_are_those_of_the_claims_file(folder: Path, p
 
 @pytest.mark.parametrize("variant", amount(["cap"], ["q-epsilon", "cap"]))
 def test_a_variant_is_what_setting_its_assumptions_gives(variant: str, paper_run: PaperRun, tmp_path: Path) -> None:
+    """The results under the default, with which the variant is compared, are computed again only with `--full`."""
     (chosen,) = (v for v in VARIANTS if v.id == variant)
+    if amount(True, False):
+        shutil.copytree(paper_run.folder, tmp_path / "other" / "default")
     done = reproduce(tmp_path / "other", N_WORLDS, only=("claims",), assumptions=DEFAULT.replace(chosen.changes))
     claims = {claim["id"]: claim for claim in json.loads((tmp_path / "other" / "claims.json").read_text())}
     for claim, cell in robustness.cells(paper_run)[variant].items():
@@ -389,14 +382,16 @@ def test_no_report_is_written_from_results_of_other_settings(folder: Path, monke
         rebuild_report(folder)
 
 
-def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(folder: Path, tmp_path: Path) -> None:
+def test_verdicts_on_variants_are_those_of_the_numbers_at_hand(
+    folder: Path, paper_run: PaperRun, tmp_path: Path
+) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    before = robustness.cells(PaperRun(copy, N_WORLDS, 0))
-    paper_run = PaperRun(copy, N_WORLDS, 0)
-    changed = paper_run.stage("sensitivity")
+    before = robustness.cells(paper_run)
+    other = PaperRun(copy, N_WORLDS, 0)
+    changed = other.stage("sensitivity")
     changed["area"].loc[{"variant": "maze-law", "strategy": "PIG(greedy)"}] *= 100
-    paper_run.save_stage(STAGES["sensitivity"], changed)
+    other.save_stage(STAGES["sensitivity"], changed)
     after = robustness.cells(PaperRun(copy, N_WORLDS, 0))
     assert after["maze-law"]["embodiment-index"].after.word == "does not hold"
     assert after["maze-law"]["embodiment-index"].largest.effect_change > 100

@@ -7,7 +7,7 @@ from fuzz.stores import DAMAGES, fuzz
 
 
 def test_damaged_stores_are_refused_or_read_as_they_were():
-    n = amount(40, 70)
+    n = amount(24, 70)
     records = fuzz(n)
     assert [one for one in records if one[2] in ("silent", "crashed")] == []
     words = Counter(word for _, _, word, _ in records)

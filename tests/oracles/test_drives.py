@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import berlyne
+from amounts import amount
 from berlyne import ChineseRestaurant, Dirichlet, Explorer, InternalModel, OneTwoThree, World, explore, replay
 from berlyne.agents.make import make_agent
 from berlyne.strategies.drives import DRIVES
@@ -105,7 +106,7 @@ WORLDS = {
 @pytest.mark.parametrize("strategy", [f"{drive}(VI)" for drive in DRIVES] + ["rarity(Q)", "surprise(greedy)"])
 def test_engines_agree(strategy, kind):
     world = WORLDS[kind]()
-    compiled, plain = (explore(world, strategy, 80, 5, engine=engine) for engine in ("compiled", "numpy"))
+    compiled, plain = (explore(world, strategy, amount(45, 80), 5, engine=engine) for engine in ("compiled", "numpy"))
     assert np.array_equal(compiled.actions, plain.actions)
     fast, slow = (replay(world, compiled, strategy, engine=engine) for engine in ("compiled", "numpy"))
     np.testing.assert_allclose(fast.utilities, slow.utilities, rtol=1e-9, atol=1e-10)

@@ -111,7 +111,7 @@ def misses(make, steps=(60, 1000)):
 
     One exploration of each world is looked at early and late.
     """
-    n_worlds = amount(300, 2000)
+    n_worlds = amount(120, 2000)
     off, expected = np.empty((2, len(steps), n_worlds))
     for seed in range(n_worlds):
         run = berlyne.explore(make(seed), "PIG(VI)", n_steps=max(steps), seed=seed)
@@ -142,7 +142,7 @@ def test_expectation_is_a_little_too_high_in_mazes():
 @pytest.mark.parametrize("kind", CLASSES)
 def test_expectation_and_interval_are_calibrated_in_worlds_from_the_prior(kind):
     """The mean of (true - expected) is zero within its error, and the interval holds the truth as often as it says."""
-    n_worlds, level = amount(80, 200), 0.9
+    n_worlds, level = amount(50, 200), 0.9
     for strategy, n_steps in [("PIG(VI)", 60), ("PIG(VI)", 400), ("Random", 200)]:
         off, inside = [], 0
         for seed in range(n_worlds):
@@ -166,7 +166,7 @@ def test_expectation_and_interval_are_calibrated_in_worlds_from_the_prior(kind):
 @pytest.mark.parametrize("kind", CLASSES)
 def test_the_stopping_rule_is_right_as_often_as_stated(kind):
     """Asked again and again on the way: at most `bits` are missing where it first says so, in as many worlds."""
-    confidence, n_worlds, right = 0.8, amount(40, 80), []
+    confidence, n_worlds, right = 0.8, amount(30, 80), []
     for seed in range(n_worlds):
         world = CLASSES[kind](seed, ergodic=False) if kind == "1-2-3" else CLASSES[kind](seed)
         bits = 0.6 * InternalModel(world.prior).expected_missing_information().bits  # told by the prior, not the world

@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from amounts import amount
 from berlyne import InternalModel, OneTwoThree, parameter_gain, peig, pig, plc, pmc
 from messages import raises
 from oracles import enumerate_123 as exact
@@ -30,7 +31,9 @@ def learned(prior, a, s, history):
     return model
 
 
-CASES = [(n, k, p) for n in range(4, 9) for k in (1, 2, 3) for p in (P_ESCAPES if n in (4, 6) else P_ESCAPES[:1])]
+CASES = [
+    (n, k, p) for n in range(4, amount(8, 9)) for k in (1, 2, 3) for p in (P_ESCAPES if n in (4, 6) else P_ESCAPES[:1])
+]
 
 
 @pytest.mark.parametrize(("n_states", "n_targets", "p_escape"), CASES)

@@ -12,7 +12,7 @@ from amounts import amount
 from berlyne import ChineseRestaurant, Dirichlet, InternalModel, OneTwoThree
 from oracles.enumerate_123 import Row
 
-N_DRAWS = amount(1500, 4000)
+N_DRAWS = amount(800, 4000)
 MASK = np.array([[[1, 1, 0], [0, 1, 0], [1, 1, 1]], [[0, 0, 1], [1, 1, 1], [1, 0, 1]]]) > 0
 HISTORY = [(0, 0, 1), (0, 0, 1), (2, 0, 0), (2, 0, 1), (1, 1, 2), (2, 1, 0), (2, 1, 0), (2, 1, 2)]
 

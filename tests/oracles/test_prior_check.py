@@ -210,7 +210,7 @@ def test_z_has_mean_0_and_variance_1_if_the_world_is_drawn_from_the_prior(name):
     """In the order of a history and in a random order; within five standard errors of mean and variance."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # unreachable states
-        z = np.array([drawn_z(DRAWN[name], seed) for seed in range(amount(120, 300))])
+        z = np.array([drawn_z(DRAWN[name], seed) for seed in range(amount(80, 300))])
     for column in z.T:
         assert abs(column.mean()) < 5 / math.sqrt(len(column))
         assert abs(column.var(ddof=1) - 1.0) < 5 * math.sqrt(2 / len(column))
@@ -219,7 +219,7 @@ def test_z_has_mean_0_and_variance_1_if_the_world_is_drawn_from_the_prior(name):
 def test_z_of_a_restaurant_has_mean_0_and_variance_1():
     """Rows are drawn from the restaurant, customer by customer."""
     c, d, z = 1.5, 0.3, []
-    for seed in range(amount(120, 300)):
+    for seed in range(amount(80, 300)):
         rng, history = np.random.default_rng(seed), []
         for s in range(3):
             outcomes = []

@@ -13,6 +13,7 @@ import pytest
 from numba.core import caching
 
 import berlyne
+from amounts import amount
 from berlyne.engine import jit
 from berlyne.worlds import maze_generator
 from berlyne.worlds.maze import _neighbours
@@ -59,7 +60,7 @@ def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path):
         return float(done.stdout)
 
     first = utility()
-    for file, (line, doubled) in EDITS.items():
+    for file, (line, doubled) in list(EDITS.items())[: amount(1, None)]:  # each compiles for seconds
         source = (copy / file).read_text()
         assert line in source
         (copy / file).write_text(source.replace(line, doubled))

@@ -8,11 +8,12 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import warnings
+from functools import partial
 
 import pytest
 
+from amounts import amount
 from berlyne.experiments import dask as dask_backend
 from berlyne.experiments import store, work_unit
 from berlyne.experiments.schema import versions
@@ -41,12 +42,12 @@ def all_closed(collect_dask_garbage):
 
 @pytest.fixture
 def blocks(monkeypatch):
-    """Pieces of four worlds: thirty-nine of them below."""
+    """Pieces of four worlds: fifteen or thirty-nine of them below."""
     monkeypatch.setattr(store, "BLOCK", 4)
 
 
 def larger(**changes):
-    return study(n_worlds=25, strategies=["Random", "PIG(VI)", "Unembodied"], **changes)
+    return study(n_worlds=amount(9, 25), strategies=["Random", "PIG(VI)", "Unembodied"], **changes)
 
 
 @pytest.fixture(scope="module")
@@ -71,17 +72,21 @@ def test_threads_and_processes_give_the_same_bits(tmp_path, local):
 
 
 def test_local_processes_of_our_own(tmp_path):
-    """`workers` starts a cluster and ends it; few pieces are divided among the processes."""
+    """`workers` starts a cluster and ends it; few pieces are divided among the processes.
+
+    That local workers leave the same bytes is also shown by test_processes_shards_and_growth_leave_the_same_store.
+    """
     study(n_worlds=8, strategies=["PIG(VI)"]).run(tmp_path / "processes", workers=2)
     study(n_worlds=8, strategies=["PIG(VI)"]).run(tmp_path / "thread", jobs=1)
     assert_same_store(tmp_path / "thread", tmp_path / "processes")
 
 
 @pytest.mark.usefixtures("blocks")
-@pytest.mark.parametrize("whose", ["a cluster's", "our own"])
+@pytest.mark.parametrize("whose", amount(["a cluster's"], ["a cluster's", "our own"]))
 def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, whose):
     """One of two processes is killed with SIGKILL as soon as it has work; its nanny starts another."""
-    slow, killed = larger(measures={"slept": _sleep}), []
+    waiting = larger(measures={"waited": partial(_wait_for, str(tmp_path / "a process was killed"))})
+    killed = []
     if whose == "our own":
         options, working = {"workers": 2}, _spawned
     else:
@@ -101,15 +106,16 @@ def test_a_worker_that_is_killed_costs_time_but_no_result(tmp_path, request, who
         )
         killed.append(pids[0])
         os.kill(killed[0], signal.SIGKILL)
+        (tmp_path / "a process was killed").touch()
 
     killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        slow.run(tmp_path / "killed", **options)
+        waiting.run(tmp_path / "killed", **options)
     killer.join(timeout=LIMIT)
     assert len(killed) == 1 and not _is_alive(killed[0])
-    slow.run(tmp_path / "one", jobs=2)
+    waiting.run(tmp_path / "one", jobs=2)
     assert_same_store(tmp_path / "one", tmp_path / "killed")
 
 
@@ -122,9 +128,9 @@ def _spawned():
     return [p.pid for p in mine if p.pid not in others and any("spawn_main" in word for word in p.cmdline())]
 
 
-def _sleep(run):
-    """A measure that takes its time, so that there is time to be killed."""
-    time.sleep(0.01)
+def _wait_for(path, run):
+    """A measure that is there once the file at `path` is; the first strategy does not wait for it."""
+    wait_until(lambda: run.strategy.name == "Random" or os.path.exists(path), "the kill")
     return 0.0
 
 
@@ -183,14 +189,6 @@ WORKER = (
     "main(['tcp://127.0.0.1:{}', '--no-nanny', '--no-dashboard', '--nthreads', '1'])"
 )
 WITHOUT_US = "import sys; sys.modules['berlyne'] = None; "
-WATCHED = """
-import sys, time
-from berlyne.cli import main
-from berlyne.experiments import dask as dask_backend
-from berlyne.experiments import store
-store.BLOCK, dask_backend.WORKER_TIMEOUT, dask_backend.NOTICE_DELAY = 2, 3.0, 1.0
-main()
-"""
 STUDY = """
 worlds = {maze = {side = 3, n_transporters = 4}}
 strategies = ["Random", "PIG(VI)"]
@@ -200,30 +198,19 @@ n_steps = 100
 
 
 @pytest.fixture
-def a_cluster(tmp_path):
-    """Starts processes of a cluster on a free port, and the command that uses it; all end with the test."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def start():
+    """Starts processes of a cluster, which end with the test."""
     started = []
 
-    def start(code, *arguments, **options):
-        asked = [sys.executable, "-c", code.format(port), *arguments]
-        process = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.DEVNULL, text=True, **options)
-        started.append(process)
-        return process
+    def start(code):
+        asked = [sys.executable, "-c", code]
+        started.append(subprocess.Popen(asked, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        return started[-1]
 
-    def use():
-        (tmp_path / "study.toml").write_text(STUDY)
-        arguments = ["run", "study.toml", "r.zarr", "--cluster", f"tcp://127.0.0.1:{port}"]
-        return start(WATCHED.replace("{", "{{").replace("}", "}}"), *arguments, stderr=subprocess.PIPE)
-
-    yield lambda code: start(code, stderr=subprocess.DEVNULL), use, f"tcp://127.0.0.1:{port}"
+    yield start
     for process in started:
         process.kill()
         process.wait(timeout=LIMIT)
-        if process.stderr:
-            process.stderr.close()
 
 
 def wait_for(address, n_workers):
@@ -234,39 +221,37 @@ def wait_for(address, n_workers):
 
 
 @pytest.fixture
-def no_workers(tmp_path, monkeypatch):
-    """The address of a scheduler in this process that has no workers, and the command that uses it."""
+def use(tmp_path, monkeypatch):
+    """The command that uses the scheduler at an address."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(STUDY)
-    with distributed.LocalCluster(n_workers=0, processes=False, protocol="tcp", dashboard_address=None) as running:
-        address = running.scheduler_address
-        yield address, lambda: command("run", "study.toml", "r.zarr", "--cluster", address)
+    return lambda address: command("run", "study.toml", "r.zarr", "--cluster", address)
 
 
-def test_waiting_for_workers_has_a_limit(no_workers, monkeypatch):
-    address, use = no_workers
+@pytest.fixture
+def no_workers():
+    """The address of a scheduler in this process that has no workers."""
+    with distributed.LocalCluster(
+        n_workers=0, processes=False, protocol="tcp", dashboard_address="127.0.0.1:0"
+    ) as running:
+        yield running.scheduler_address
+
+
+def test_waiting_for_workers_has_a_limit(no_workers, use, monkeypatch):
     monkeypatch.setattr(dask_backend, "WORKER_TIMEOUT", 2.0)
     monkeypatch.setattr(dask_backend, "NOTICE_DELAY", 0.5)
-    code, _, errors = use()
+    code, _, errors = use(no_workers)
     assert code == 1
     assert errors.splitlines() == [
-        f"berlyne: waiting for workers of the Dask scheduler at {address}, for 2 s at most",
-        f"berlyne: the Dask scheduler at {address} had no workers for 2 s; start some, and run again",
+        f"berlyne: waiting for workers of the Dask scheduler at {no_workers}, for 2 s at most",
+        f"berlyne: the Dask scheduler at {no_workers} had no workers for 2 s; start some, and run again",
     ]
 
 
-def test_workers_without_berlyne_are_named_before_work_begins(no_workers):
-    address, use = no_workers
-    worker = subprocess.Popen(
-        [sys.executable, "-c", WITHOUT_US + WORKER.format(address.rsplit(":", 1)[1])],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        wait_for(address, 1)
-        code, _, errors = use()
-    finally:
-        worker.kill()
-        worker.wait(timeout=LIMIT)
+def test_workers_without_berlyne_are_named_before_work_begins(no_workers, use, start):
+    start(WITHOUT_US + WORKER.format(no_workers.rsplit(":", 1)[1]))
+    wait_for(no_workers, 1)
+    code, _, errors = use(no_workers)
     assert code == 1
     *waited, last = errors.splitlines()
     assert re.fullmatch(r"berlyne: the worker at tcp://\S+ cannot import berlyne \(.*\); install it there", last), (
@@ -275,32 +260,47 @@ def test_workers_without_berlyne_are_named_before_work_begins(no_workers):
     assert len(waited) <= 1 and all("waiting for workers" in line for line in waited)
 
 
-@pytest.mark.parametrize("who", ["workers", "scheduler"])
-def test_lost_workers_and_schedulers_are_reported(a_cluster, tmp_path, who):
-    start, use, address = a_cluster
-    scheduler, workers = start(SCHEDULER), [start(WORKER)]
-    wait_for(address, 1)
-    using = use()
+def test_lost_workers_and_schedulers_are_reported(start, use, tmp_path, monkeypatch):
+    """The only worker is killed after the first piece, and in a second run the scheduler."""
+    monkeypatch.setattr(store, "BLOCK", 2)
+    monkeypatch.setattr(dask_backend, "NOTICE_DELAY", 1.0)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address, scheduler = f"tcp://127.0.0.1:{port}", start(SCHEDULER.format(port))
 
-    def begun():
-        assert using.poll() is None
-        return any(tmp_path.glob("r.zarr/area/c.*"))
+    def run_and_kill(process):
+        """Run until a process is killed when there are new pieces; what is printed."""
+        before = n_pieces()
 
-    wait_until(begun, "the first piece", pause=0.02)
-    for process in workers if who == "workers" else [scheduler]:
-        process.kill()
-    _, errors = using.communicate(timeout=LIMIT)
-    assert using.returncode == 1
+        def kill():
+            wait_until(lambda: n_pieces() > before, "a piece", pause=0.02)
+            monkeypatch.setattr(dask_backend, "WORKER_TIMEOUT", 3.0)  # only now: workers take a while to begin
+            process.kill()
+
+        monkeypatch.setattr(dask_backend, "WORKER_TIMEOUT", LIMIT)
+        killer = threading.Thread(target=kill, daemon=True)
+        killer.start()
+        code, _, errors = use(address)
+        killer.join(timeout=LIMIT)
+        *waited, last = errors.splitlines()
+        assert code == 1 and all("waiting for workers" in line for line in waited), errors
+        assert before < n_pieces() < 3000
+        assert not (tmp_path / "r.zarr.lock").exists()
+        return last
+
+    def n_pieces():
+        return len(list(tmp_path.glob("r.zarr/area/c.*")))
+
     ends = {
-        "workers": "had no workers for 3 s; start some, and run again",
+        "worker": "had no workers for 3 s; start some, and run again",
         "scheduler": "does not answer any more; finished results are stored, run again to resume",
     }
-    *waited, last = errors.splitlines()
-    assert last == f"berlyne: the Dask scheduler at {address} {ends[who]}" and all(
-        "waiting for workers" in line for line in waited
-    ), errors
-    assert 0 < len(list(tmp_path.glob("r.zarr/area/c.*"))) < 3000
-    assert not (tmp_path / "r.zarr.lock").exists()
+    for who, end in ends.items():
+        worker = start(WORKER.format(port))
+        wait_for(address, 1)
+        last = run_and_kill(worker if who == "worker" else scheduler)
+        assert last == f"berlyne: the Dask scheduler at {address} {end}", who
 
 
 def test_without_dask_the_extra_is_named(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from berlyne import STRATEGIES
 from waiting import LIMIT
 
 SCRIPT = (
-    f"IS_FULL = {amount(False, True)}"
+    f"IS_FULL, N_STEPS = {amount((False, 5), (True, 12))}"
     + """
 import json
 import pairwise
@@ -28,7 +28,7 @@ cases = [{"kind": kind, "strategy": name} for kind in kinds for name in STRATEGI
 kept = [True] * len(cases) if IS_FULL else pairwise.select(pairwise.numbered(cases))
 for case, is_kept in zip(cases, kept):
     if is_kept:
-        run = explore(kinds[case["kind"]](1), case["strategy"], n_steps=12, seed=2, engine="compiled")
+        run = explore(kinds[case["kind"]](1), case["strategy"], n_steps=N_STEPS, seed=2, engine="compiled")
         found["/".join(case.values())] = run.actions.tolist(), run.states.tolist(), run.missing_information[-1]
 for name in ("PIG(VI)", "PEIG(greedy)"):
     world = CLASSES["dense"](1)
@@ -48,26 +48,29 @@ print(json.dumps(found))
 """
 )
 
-TASKS = """
+TASKS = (
+    f"SNAPSHOTS = {amount([60], [7, 60])}"
+    + """
 import json
 from berlyne import dense_world, explore, maze, one_two_three_world
 from berlyne.tasks import Tasks, draw_rewards
 worlds = dense_world(1, n_states=5, n_actions=6), maze(1, side=4, n_transporters=2), one_two_three_world(1, n_states=13)
 found = {}
 for world in worlds:
-    counts = list(explore(world, "CB", n_steps=60, seed=1, snapshots=[7, 60]).snapshots.values())
+    counts = list(explore(world, "CB", n_steps=60, seed=1, snapshots=SNAPSHOTS).snapshots.values())
     for ties in ("uniform", "lowest"):
         tasks = Tasks(world, draw_rewards(world.n_states, 1), cap=50, horizon=5, ties=ties)
         found[f"{world.name}/{ties}"] = tasks.losses([*counts, world.prior.estimate(counts[0].dense())]).tolist()
 print(json.dumps(found))
 """
+)
 
 
 @pytest.fixture(scope="module")
 def plain():
     """What each script prints in one process without compilation."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT + TASKS],
+        [sys.executable, "-c", SCRIPT + "\n" + TASKS],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
         capture_output=True,
         text=True,

@@ -17,9 +17,8 @@ FROM_THE_PRIOR = {
 }
 
 
-def gains(make, n_before, n_steps):
+def gains(make, n_before, n_steps, n_worlds):
     """Realised minus expected gain of `n_steps` after `n_before` in many worlds, and the mean expected, in bits."""
-    n_worlds = amount(120, 300)
     off, expected = np.empty(n_worlds), np.empty(n_worlds)
     for seed in range(n_worlds):
         world = make(seed + 900)
@@ -34,13 +33,13 @@ def gains(make, n_before, n_steps):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", FROM_THE_PRIOR)
 def test_the_gain_is_as_expected_if_rows_are_drawn_from_the_prior(kind):
-    off, _ = gains(*FROM_THE_PRIOR[kind])
+    off, _ = gains(*FROM_THE_PRIOR[kind], n_worlds=amount(60, 300))
     assert abs(off.mean()) < 3.5 * off.std(ddof=1) / np.sqrt(len(off))
 
 
 @pytest.mark.slow
 def test_mazes_teach_more_than_expected():
     """Whose law the prior does not say: a quarter more, so a rule that stops by the expected gain stops early."""
-    off, expected = gains(berlyne.maze, 100, 200)
+    off, expected = gains(berlyne.maze, 100, 200, n_worlds=amount(120, 300))
     error = off.std(ddof=1) / np.sqrt(len(off))
     assert 0.1 * expected < off.mean() - 3.5 * error and off.mean() + 3.5 * error < 0.45 * expected

@@ -34,7 +34,7 @@ def test_labels_of_mazes_are_worth_more_the_more_they_mean():
 def harm():
     """Relative areas less that of the paper's prior, by prior; labels are exchanged at random between transitions."""
     values = {"moves": [], "effects": [], "effects, same number": []}
-    for seed in range(amount(200, 1000)):
+    for seed in range(amount(80, 1000)):
         world, rng = maze(8000 + seed), np.random.default_rng(seed)
         labels = {"moves": labels_of(world, "moves").labels, "effects": labels_of(world).labels}
         number = np.sum(labels["effects"] >= 0, axis=0)
@@ -53,7 +53,7 @@ def harm():
 
 @pytest.mark.parametrize("labels", ["moves", "effects, same number"])
 def test_random_labels_do_little_harm(harm, labels):
-    """Their harm is at most 1 % of the paper's area, which is 2.2."""
+    """Their harm is not significantly above 1 % of the paper's area, which is 2.2."""
     values = harm[labels]
     assert values.mean() < 0.022 + 3 * values.std(ddof=1) / len(values) ** 0.5
 

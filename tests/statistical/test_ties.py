@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from amounts import amount
 from berlyne import STRATEGIES, dense_world, explore, maze, one_two_three_world
 from berlyne.models.internal_model import InternalModel
 from berlyne.strategies.registry import get_strategy
 from berlyne.strategies.utilities import pig
 
-N_SEEDS = 400
+N_SEEDS = amount(200, 400)
 SMALLEST = 1e-4
 """p-values below this are not accepted; seeds are fixed."""
 

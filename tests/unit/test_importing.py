@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import berlyne
+from amounts import amount
 from messages import raises
 from waiting import LIMIT
 
@@ -26,19 +27,13 @@ def test_importing_berlyne_imports_nothing_heavy_and_none_of_the_modules_that_co
     assert python(script) == "[]"
 
 
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("bounds", "fluid"),
-        ("figures", "draw_world"),
-        ("stats", "friedman"),
-        ("claims", "CLAIMS"),
-        ("tasks", "reward_loss"),
-    ],
-)
-def test_modules_are_imported_when_they_are_used(name, part):
-    script = f"import berlyne; assert {name!r} in dir(berlyne); print(hasattr(berlyne.{name}, {part!r}))"
-    assert python(script) == "True"
+PARTS = {"bounds": "fluid", "figures": "draw_world", "stats": "friedman", "claims": "CLAIMS", "tasks": "reward_loss"}
+
+
+@pytest.mark.parametrize("names", amount([list(PARTS)], [[name] for name in PARTS]))
+def test_modules_are_imported_when_they_are_used(names):
+    lines = [f"assert {name!r} in dir(berlyne) and hasattr(berlyne.{name}, {PARTS[name]!r})" for name in names]
+    assert python("\n".join(["import berlyne", *lines, "print('all')"])) == "all"
 
 
 def test_a_star_import_gives_exactly_the_listed_names():
@@ -55,4 +50,4 @@ def test_missing_attributes_raise_the_usual_error():
 def test_importing_takes_less_than_half_a_second():
     """The best of three, less an interpreter that imports NumPy alone; by the time of the processor."""
     script = "import time, numpy; t = time.process_time(); import berlyne; print(time.process_time() - t)"
-    assert min(float(python(script)) for _ in range(3)) < 0.5
+    assert any(float(python(script)) < 0.5 for _ in range(3))

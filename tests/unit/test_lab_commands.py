@@ -13,6 +13,7 @@ import pandas
 import pytest
 
 import berlyne
+from amounts import amount
 from berlyne import LabBook
 from berlyne.commands.lab_status import book_run
 from berlyne.exploration import logbook
@@ -98,10 +99,17 @@ def test_an_error_is_one_sentence_in_the_words_of_the_user(arguments, code, name
 
 def test_the_process_has_these_exit_codes_too():
     rats()
-    for arguments, code in ((("ask", "rats.lab", "midle"), 1), (("ask",), 2), (("--oops",), 2)):
+    codes = {
+        ("ask", "rats.lab", "midle"): 1,
+        ("ask",): 2,
+        ("--oops",): 2,
+        ("status", "rats.lab", "--enough", "0.001"): 3,
+    }
+    for arguments, code in list(codes.items())[: amount(2, None)]:
         asked = [sys.executable, "-m", "berlyne", "lab", *arguments]
         finished = subprocess.run(asked, capture_output=True, text=True, timeout=LIMIT, check=False)
-        assert finished.returncode == code and finished.stderr.count("\n") == 1 and finished.stdout == ""
+        assert finished.returncode == code
+        assert code == 3 or (finished.stderr.count("\n") == 1 and finished.stdout == "")
 
 
 def test_summaries_in_help_are_not_cut_and_parts_are_listed_once():
@@ -198,8 +206,6 @@ def test_the_status_is_json_and_an_exit_code():
         assert command("lab", "status", "rats.lab", "--enough", bits, "--confidence", "0.9")[0] == code
         code_json, output, _ = command("lab", "status", "rats.lab", "--enough", bits, "--confidence", ".9", "--json")
         assert code_json == code and json.loads(output)["enough"]["is_enough"] == (code == 0)
-    asked = [sys.executable, "-m", "berlyne", "lab", "status", "rats.lab", "--enough", "0.001"]
-    assert subprocess.run(asked, capture_output=True, timeout=LIMIT, check=False).returncode == 3
 
 
 def test_trials_are_handed_out_to_clients_and_in_batches():

@@ -921,8 +921,8 @@ class Explorer(Labelled, HtmlReprMixin, Frozen):
     def _possible_actions(self, among: Iterable[Any] | None, s: int | None, state: Any) -> list[int] | None:
         """Return the numbers of the actions in `among` that are possible in a state, given by number and label.
 
-        None if the agent may choose among the actions that it knows to be possible. It does not know them in a state that
-        is not discovered.
+        None if the agent may choose among the actions that it knows to be possible. It does not know them in a state
+        that is not discovered.
         """
         is_new = s == self.state_labels.size
         if among is None and not is_new:

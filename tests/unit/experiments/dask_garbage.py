@@ -25,3 +25,4 @@ def collect_dask_garbage(earlier_objects_frozen):
         warnings.simplefilter("ignore", ResourceWarning)
         for _ in range(2):  # a destructor may leave more garbage
             gc.collect()
+    gc.freeze()  # nor at what this test has imported

@@ -5,9 +5,7 @@ import json
 import os
 import shutil
 import socket
-import subprocess
-import sys
-from pathlib import Path
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from berlyne.experiments import manifests
 from berlyne.experiments.schema import FORMAT, STUDY_FILE, read_study, write_study
 from berlyne.experiments.store import StoreError
 from messages import raises
-from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
+from unit.experiments.studies import assert_same_store, command, count_explorations, files, put_finished, study
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 TOML = """
@@ -79,11 +77,11 @@ def test_a_deleted_folder_is_not_a_study_that_was_never_run(place, healthy):
 
 def test_every_chunk_in_the_place_of_every_other_is_detected(place):
     """Those of one array between worlds and strategies, and those of arrays that have the same type."""
-    n = 0
+    n, most = 0, amount(20, 60)
     for arrays in (["area"], ["state", "action", "next_state"], ["missing_information", "l1_distance"], ["counts"]):
         paths = [path for array in arrays for path in chunks(place, array)]
         for one in paths:
-            for other in paths:
+            for other in paths[:: amount(3, 1)]:
                 sound = one.read_bytes()
                 if other.read_bytes() == sound:
                     continue
@@ -92,9 +90,9 @@ def test_every_chunk_in_the_place_of_every_other_is_detected(place):
                     berlyne.open_results(place).dataset[one.parent.name].values  # noqa: B018
                 one.write_bytes(sound)
                 n += 1
-            if n > 60:
+            if n > most:
                 break
-    assert n > 60
+    assert n > most
 
 
 def test_a_whole_piece_in_the_place_of_another_is_detected(place):
@@ -110,7 +108,7 @@ def test_a_whole_piece_in_the_place_of_another_is_detected(place):
 
 
 def test_a_piece_of_another_study_is_detected(place, tmp_path):
-    study(seed=2).run(tmp_path / "other")
+    put_finished(tmp_path / "other", seed=2)
     for path in place.rglob("*.0.1*"):
         shutil.copy(tmp_path / "other" / path.relative_to(place), path)
     for use in (study().run, everything):
@@ -131,7 +129,7 @@ def test_every_flipped_byte_is_detected_or_harmless(place):
     """The study, metadata, coordinates and labels: reading returns the same values, or an error of one sentence."""
     rng, expected, refused = np.random.default_rng(0), everything(place), []
     others = ["zarr.json", "state/zarr.json", *(f"{name}/c.0" for name in ("time", "snapshot", "world", "strategy"))]
-    n = amount(80, 200)
+    n = amount(40, 200)
     for i in range(n):
         path = place / (STUDY_FILE if i % 2 else others[rng.integers(len(others))])
         sound = path.read_bytes()
@@ -185,36 +183,23 @@ SPECIAL_FILES = {
     "socket": socket_at,
     "device": lambda path: path.symlink_to("/dev/zero"),
 }
-TIMED = """
-import sys, berlyne
-sys.path.insert(0, sys.argv[1])
-from unit.experiments.studies import study
-for place in sys.argv[2:]:
-    for use in (lambda: berlyne.open_results(place).dataset.load(), lambda: study().run(place)):
-        try:
-            use()
-            print("nothing")
-        except Exception as error:
-            print(type(error).__name__, error, flush=True)
-"""
 
 
+@pytest.mark.timeout(90)
 def test_pipes_and_folders_are_refused_without_waiting(healthy, tmp_path):
     names = [STUDY_FILE, "state/c.0.0.0", "area/c.0.0", "area/manifest.0.0", "world/c.0", "zarr.json"]
-    places, expected = [], []
-    for kind, make in SPECIAL_FILES.items():
-        for name in names:
-            place = tmp_path / kind / str(len(places))
-            shutil.copytree(healthy, place)
-            (place / name).unlink()
-            make(place / name)
-            places.append(place)
-            error = f"StoreError {place / name} is a {kind}; it must be a file"
-            # labels and metadata are computed, so reading does not use the files
-            expected += ["nothing" if name in ("world/c.0", "zarr.json") else error, error]
-    asked = [sys.executable, "-c", TIMED, str(Path(__file__).parents[2]), *map(str, places)]
-    errors = subprocess.run(asked, capture_output=True, text=True, timeout=90)
-    assert errors.stdout.splitlines() == expected, errors.stderr
+    for (kind, make), name in product(SPECIAL_FILES.items(), names):
+        place = tmp_path / kind / name.replace("/", " ")
+        shutil.copytree(healthy, place)
+        (place / name).unlink()
+        make(place / name)
+        with raises(StoreError, f"{place / name} is a {kind}; it must be a file"):
+            study().run(place)
+        if name in ("world/c.0", "zarr.json"):  # labels and metadata are computed, so reading does not use the files
+            everything(place)
+        else:
+            with raises(StoreError, f"{place / name} is a {kind}; it must be a file"):
+                everything(place)
 
 
 def test_folders_that_are_links_are_not_written_through(place, tmp_path):
@@ -275,7 +260,7 @@ def test_a_run_that_is_killed_while_it_replaces_chunks_leaves_nothing_damaged(pl
     expected, write_store_file = everything(place), manifests.write_store_file
     for i in range(1, 12, amount(3, 1)):
         shutil.rmtree(place)
-        study(n_worlds=4).run(place)
+        put_finished(place, n_worlds=4)
         written_paths = []
 
         def killed(path, content, written_paths=written_paths, i=i, **options):
@@ -293,5 +278,5 @@ def test_a_run_that_is_killed_while_it_replaces_chunks_leaves_nothing_damaged(pl
         made = count_explorations(monkeypatch)
         study(n_worlds=5).run(place, jobs=1)
         assert made
-    study(n_worlds=5).run(tmp_path / "at once")
+    put_finished(tmp_path / "at once", n_worlds=5)
     assert_same_store(place, tmp_path / "at once")

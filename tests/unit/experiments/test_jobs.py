@@ -17,7 +17,7 @@ from berlyne.experiments import store
 from berlyne.serialization import StoreError
 from messages import raises
 from unit.experiments import process_measures
-from unit.experiments.studies import assert_same_store, command, files, study
+from unit.experiments.studies import assert_same_store, command, files, put_finished, study
 from waiting import LIMIT, Lines, wait_until
 
 TESTS = Path(__file__).parents[2]
@@ -31,10 +31,19 @@ def at_once(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def pool():
-    """Two processes for several tests, because each imports for a second."""
-    with run_module.Workers(2) as workers:
-        yield workers
+def pools():
+    """Two processes for several tests, because each imports for a second. A test that ends them takes them out."""
+    running = []
+    yield running
+    for workers in running:
+        workers.executor.shutdown()
+
+
+@pytest.fixture
+def pool(pools):
+    if not pools:
+        pools.append(run_module.Workers(2))
+    return pools[0]
 
 
 @pytest.fixture
@@ -57,9 +66,8 @@ def pids(path):
 
 @pytest.mark.usefixtures("at_once")
 def test_jobs_are_processes_that_leave_the_same_bytes(place, numbers):
-    whole = study(measures={"mine": process_measures.zero})
-    whole.run(place.with_name("one"), jobs=1)
-    whole.run(place, jobs=2)
+    put_finished(place.with_name("one"), measures={"mine": process_measures.zero})
+    study(measures={"mine": process_measures.zero}).run(place, jobs=2)
     assert_same_store(place.with_name("one"), place)
     study(measures={"mine": process_measures.process_id}).run(place.with_name("where"), jobs=2)
     assert 1 <= len(pids(place.with_name("where"))) <= 2 and os.getpid() not in pids(place.with_name("where"))
@@ -98,7 +106,20 @@ def test_an_error_in_a_process_is_named_and_finished_results_are_stored(place):
 
 
 @pytest.mark.usefixtures("at_once")
-def test_a_process_that_is_killed_is_reported_and_the_run_is_resumed(place):
+def test_the_command_takes_the_same_option(tmp_path, monkeypatch, numbers):
+    (tmp_path / "study.toml").write_text(
+        'worlds = {maze = {side = 3, n_transporters = 4}}\nstrategies = ["Random", "LTA"]\nn_worlds = 4\nn_steps = 20\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    for name, jobs in (("one", 1), ("two", 2)):
+        assert command("run", "study.toml", f"{name}.zarr", "--jobs", jobs, "--quiet")[0] == 0
+    assert numbers == [2]
+    assert_same_store(tmp_path / "one.zarr", tmp_path / "two.zarr")
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_process_that_is_killed_is_reported_and_the_run_is_resumed(place, monkeypatch, pool, pools):
+    monkeypatch.setattr(run_module, "Workers", lambda jobs: pools.pop())
     with raises(StoreError, "one of 2 processes was killed", "--jobs"):
         study(measures={"mine": process_measures.ends_process_for_unembodied}).run(place, jobs=2)
     resume_and_compare(place)
@@ -106,7 +127,7 @@ def test_a_process_that_is_killed_is_reported_and_the_run_is_resumed(place):
 
 def resume_and_compare(place):
     study(measures={"mine": process_measures.zero}).run(place, jobs=1)
-    study(measures={"mine": process_measures.zero}).run(place.with_name("at once"), jobs=1)
+    put_finished(place.with_name("at once"), measures={"mine": process_measures.zero})
     assert_same_store(place, place.with_name("at once"))
 
 
@@ -121,7 +142,7 @@ def test_control_c_ends_processes_before_their_pieces_are_finished(place, monkey
     def interrupt():
         wait_until(lambda: count.stat().st_size > 20, "the first worlds", pause=0.01)
         at_interrupt.append(count.stat().st_size)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
@@ -149,7 +170,7 @@ def here(run):
 
 study(n_worlds=1, measures={{"mine": here}}).run("here", jobs=2)  # a function of this script
 os.write(1, b"begins\\n")
-study(n_worlds=20, measures={{"mine": process_measures.late_zero}}).run("killed", jobs=2)
+study(n_worlds=10, measures={{"mine": process_measures.late_zero}}).run("killed", jobs=2)
 """
 
 
@@ -166,19 +187,7 @@ def test_a_script_that_runs_a_study_is_not_run_again_and_its_processes_end_if_it
             parent.send_signal(signal.SIGKILL)
         output, _ = parent.communicate(timeout=LIMIT)
     assert output == "" and parent.returncode == -signal.SIGKILL
-    asked = study(n_worlds=20, measures={"mine": process_measures.zero})
+    asked = study(n_worlds=10, measures={"mine": process_measures.zero})
     assert not asked.run(tmp_path / "killed", progress=False, shard=None).dataset["area"].isnull().any()
     asked.run(tmp_path / "whole", jobs=1)
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
-
-
-@pytest.mark.usefixtures("at_once")
-def test_the_command_takes_the_same_option(tmp_path, monkeypatch, numbers):
-    (tmp_path / "study.toml").write_text(
-        'worlds = {maze = {side = 3, n_transporters = 4}}\nstrategies = ["Random", "LTA"]\nn_worlds = 4\nn_steps = 20\n'
-    )
-    monkeypatch.chdir(tmp_path)
-    for name, jobs in (("one", 1), ("two", 2)):
-        assert command("run", "study.toml", f"{name}.zarr", "--jobs", jobs, "--quiet")[0] == 0
-    assert numbers == [2]
-    assert_same_store(tmp_path / "one.zarr", tmp_path / "two.zarr")

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 import pytest
 
+from amounts import amount
 from berlyne import Experiment, dense_world, explore, explore_env, from_gymnasium, maze, open_results, replay
 from berlyne.experiments import merge
 from berlyne.experiments.spec import SettingsError
@@ -128,7 +129,7 @@ def test_threads_leave_the_same_store(tmp_path, options):
 
 def test_processes_shards_and_growth_leave_the_same_store(place, tmp_path):
     pytest.importorskip("distributed")
-    make_study().run(tmp_path / "processes.zarr", workers=2)
+    make_study().run(tmp_path / "processes.zarr", workers=amount(1, 2))
     assert_same_store(place, tmp_path / "processes.zarr")
     shards = [tmp_path / f"shard-{k}.zarr" for k in (1, 2, 3)]
     for k, shard in enumerate(shards, start=1):

@@ -14,9 +14,9 @@ import pytest
 from amounts import amount
 from berlyne.experiments import store
 from berlyne.experiments.merge_stores import merge
-from unit.experiments.studies import assert_same_store, count_explorations, study
+from unit.experiments.studies import assert_same_store, count_explorations, put_finished, study
 
-N_CUTS = amount(9, 24)
+N_CUTS = amount(8, 24)
 """Number of power cuts in each test, at moments from the first sync to the last."""
 
 
@@ -88,8 +88,11 @@ def blocks(monkeypatch):
     monkeypatch.setattr(store, "BLOCK", 3)
 
 
+SMALL = {"n_worlds": 3, "strategies": ["Random", "Unembodied"], "snapshots": (1.0,)}
+
+
 def small(**changes):
-    return study(**{"n_worlds": 3, "strategies": ["Random", "Unembodied"], "snapshots": (1.0,), **changes})
+    return study(**{**SMALL, **changes})
 
 
 def count_syncs(folder, use):
@@ -138,16 +141,16 @@ def cut_power_after(folder, use, rng):
 def test_results_are_on_the_disk_when_a_run_or_a_merge_returns(tmp_path, use):
     shards = [tmp_path / f"shard-{k}" for k in (1, 2)]
     for k, shard in enumerate(shards, start=1):
-        small().run(shard, shard=f"{k}/2", jobs=1)
-    small().run(tmp_path / "whole", jobs=1)
-    for seed in range(3):
+        put_finished(shard, f"{k}/2", **SMALL)
+    put_finished(tmp_path / "whole", **SMALL)
+    for seed in range(amount(2, 3)):
         folder = cut_power_after(tmp_path / str(seed), lambda folder: use(folder, shards), _rng(seed))
         assert_same_store(folder / "r", tmp_path / "whole")
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
+@pytest.mark.parametrize("jobs", amount([1], [1, 3]))
 def test_a_run_is_resumed_after_a_power_cut(tmp_path, monkeypatch, jobs):
-    small().run(tmp_path / "whole", jobs=1)
+    put_finished(tmp_path / "whole", **SMALL)
     n_syncs, rng = count_syncs(tmp_path / "counted", lambda folder: small().run(folder / "r", jobs=jobs)), _rng(jobs)
     n_written = []
     for cut in np.linspace(0, n_syncs - 1, N_CUTS, dtype=int).tolist():
@@ -168,7 +171,7 @@ def test_a_block_that_grows_is_resumed_after_a_power_cut(tmp_path):
         folder.mkdir(exist_ok=True)
         small(n_worlds=2).run(folder / "r", jobs=1)
 
-    small().run(tmp_path / "whole", jobs=1)
+    put_finished(tmp_path / "whole", **SMALL)
     begin(tmp_path / "begun")
     n_syncs = count_syncs(tmp_path / "counted", lambda folder: (begin(folder), small().run(folder / "r", jobs=1)))
     n_syncs -= count_syncs(tmp_path / "counted begin", begin)
@@ -183,8 +186,8 @@ def test_a_block_that_grows_is_resumed_after_a_power_cut(tmp_path):
 def test_a_merge_is_there_completely_or_not_at_all_after_a_power_cut(tmp_path):
     shards = [tmp_path / f"shard-{k}" for k in (1, 2)]
     for k, shard in enumerate(shards, start=1):
-        small().run(shard, shard=f"{k}/2", jobs=1)
-    small().run(tmp_path / "whole", jobs=1)
+        put_finished(shard, f"{k}/2", **SMALL)
+    put_finished(tmp_path / "whole", **SMALL)
     n_syncs, rng = count_syncs(tmp_path / "counted", lambda folder: merge(folder / "m", shards)), _rng(3)
     for cut in np.linspace(0, n_syncs - 1, N_CUTS, dtype=int).tolist():
         folder, _ = cut_power(tmp_path / str(cut), lambda folder: merge(folder / "m", shards), cut, rng)

@@ -17,7 +17,7 @@ from berlyne.experiments.spec import SettingsError
 from berlyne.experiments.store import Store
 from berlyne.serialization import StoreError
 from messages import raises
-from unit.experiments.studies import assert_same_store, command, count_explorations, files, study
+from unit.experiments.studies import assert_same_store, command, count_explorations, files, put_finished, study
 from waiting import LIMIT, wait_until
 
 TOML = """
@@ -33,9 +33,6 @@ n_steps = {maze = 30, dense = 20}
 @pytest.fixture
 def place(tmp_path):
     return tmp_path / "results.zarr"
-
-
-BERLYNE = [sys.executable, "-m", "berlyne"]
 
 
 def threads():
@@ -134,7 +131,12 @@ def test_an_interrupted_run_does_not_finish_its_pieces_first(place, monkeypatch)
     """Pieces that are being computed are given up at their next world."""
     made = count_explorations(monkeypatch)
     monkeypatch.setattr("berlyne.experiments.store.BLOCK", 500)
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    def interrupt():
+        wait_until(lambda: len(made) > 20, "the first worlds", pause=0.01)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # which also wakes it
+
+    threading.Thread(target=interrupt, daemon=True).start()
     slow = study(n_worlds=250, measures={"slow": lambda run: time.sleep(0.01)})
     with pytest.raises(KeyboardInterrupt):
         slow.run(place, jobs=1)
@@ -151,22 +153,20 @@ def test_results_of_many_writers_are_all_there(place, monkeypatch):
 
 def test_the_command_runs_and_resumes(tmp_path, monkeypatch, place):
     (tmp_path / "study.toml").write_text(TOML)
-    asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--jobs", "1", "--quiet"]
-    done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "Results(results.zarr: maze, dense; 24 of 24 explorations)\n"
-    study().run(tmp_path / "python.zarr")
+    monkeypatch.chdir(tmp_path)
+    first = command("run", "study.toml", "results.zarr", "--jobs", "1", "--quiet")
+    assert first == (0, "Results(results.zarr: maze, dense; 24 of 24 explorations)\n", "")
+    put_finished(tmp_path / "python.zarr")
     assert files(place) == files(tmp_path / "python.zarr")
     assert sorted(f.name for f in tmp_path.iterdir()) == ["python.zarr", "results.zarr", "study.toml"]
     (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 5"))
-    monkeypatch.chdir(tmp_path)
     second = command("run", "study.toml", "results.zarr")
     assert second == (0, "Results(results.zarr: maze, dense; 30 of 30 explorations)\n", "")
 
 
 def test_the_command_repairs_on_request(tmp_path, monkeypatch, place):
     (tmp_path / "study.toml").write_text(TOML)
-    study().run(place)
+    put_finished(place)
     sound = files(place)
     (place / "state" / "c.0.0.0").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
@@ -178,8 +178,8 @@ def test_the_command_repairs_on_request(tmp_path, monkeypatch, place):
 
 
 def test_control_c_prints_one_sentence(tmp_path, place):
-    (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 100000"))
-    asked = [*BERLYNE, "run", "study.toml", "results.zarr", "--quiet"]
+    (tmp_path / "study.toml").write_text(TOML.replace("n_worlds = 4", "n_worlds = 10000"))
+    asked = [sys.executable, "-m", "berlyne", "run", "study.toml", "results.zarr", "--quiet"]
     process = subprocess.Popen(asked, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def begun():
@@ -230,7 +230,7 @@ def test_mistakes_give_one_sentence(tmp_path, monkeypatch, arguments, why):
 def test_a_store_of_a_newer_format_gives_one_sentence(tmp_path, monkeypatch, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "study.toml").write_text(TOML)
-    study().run(place)
+    put_finished(place)
     text = (place / STUDY_FILE).read_text()
     (place / STUDY_FILE).write_text(text.replace(f'"berlyne_format": {FORMAT}', '"berlyne_format": 99'))
     before = files(tmp_path)

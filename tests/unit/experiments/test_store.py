@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 
 import berlyne
+from amounts import amount
 from berlyne import Strategy, maze
 from berlyne.experiments import manifests, schema, store
 from berlyne.experiments.spec import SettingsError
@@ -16,7 +17,7 @@ from berlyne.experiments.store import Store
 from berlyne.serialization import StoreError
 from berlyne.strategies.coordination import ValueIteration
 from messages import raises
-from unit.experiments.studies import STEPS, WORLDS, assert_same_store, count_explorations, files, study
+from unit.experiments.studies import STEPS, WORLDS, assert_same_store, count_explorations, files, put_finished, study
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
@@ -45,7 +46,7 @@ def test_dataset_is_labelled(place):
 
 
 def test_attributes_hold_everything(place):
-    study().run(place)
+    put_finished(place)
     with xr.open_zarr(place) as dataset:
         assert dataset.attrs["berlyne_format"] == schema.FORMAT
         assert dataset.attrs["settings"] == study().describe()
@@ -58,7 +59,7 @@ def test_attributes_hold_everything(place):
 def test_plain_zarr_opens_it_with_and_without_the_metadata_in_the_root(place):
     import zarr
 
-    study().run(place)
+    put_finished(place)
     together, alone = zarr.open_group(place, mode="r"), zarr.open_group(place, mode="r", use_consolidated=False)
     assert sorted(together.array_keys()) == sorted(alone.array_keys())
     for name, array in together.arrays():
@@ -76,7 +77,7 @@ def test_a_store_is_made_complete_or_not_at_all(place, monkeypatch):
 
 
 def test_files_left_by_killed_runs_are_removed(place):
-    study().run(place)
+    put_finished(place)
     untouched = files(place)
     beside = place.with_name("results.zarr.4711.partial")
     (beside / "area").mkdir(parents=True)
@@ -103,7 +104,7 @@ def test_finished_pieces_are_not_computed_again(place, monkeypatch):
     "fewer", [{"n_worlds": 2}, {"strategies": ["Unembodied", "Random"]}, {"strategies": "PIG(VI)"}]
 )
 def test_asking_for_less_changes_nothing(place, monkeypatch, fewer):
-    study().run(place)
+    put_finished(place)
     before, made = files(place), count_explorations(monkeypatch)
     results = study(**fewer).run(place)
     assert made == [] and files(place) == before
@@ -111,14 +112,14 @@ def test_asking_for_less_changes_nothing(place, monkeypatch, fewer):
 
 
 def test_classes_in_another_order_are_the_same_study(place, monkeypatch):
-    study().run(place)
+    put_finished(place)
     before, made = files(place), count_explorations(monkeypatch)
     turned = dict(reversed(WORLDS.items()))
     study(worlds=turned).run(place)
     assert made == [] and files(place) == before
     study(worlds=turned, n_worlds=6).run(place)
     assert len(made) == 12
-    study(n_worlds=6).run(place.with_name("at once"))
+    put_finished(place.with_name("at once"), n_worlds=6)
     assert_same_store(place, place.with_name("at once"))
 
 
@@ -178,7 +179,7 @@ def mine(seed):
     ],
 )  # fmt: skip
 def test_other_settings_are_an_error_that_names_the_difference(place, stored, asked, message):
-    study(**stored).run(place)
+    study(**stored).run(place) if stored else put_finished(place)
     before = files(place)
     with pytest.raises(SettingsError) as caught:
         study(**{**stored, **asked}).run(place)
@@ -233,7 +234,7 @@ def test_folders_that_are_not_stores_are_not_changed(place, made):
 
 
 def test_a_newer_format_is_reported(place):
-    study().run(place)
+    put_finished(place)
     content = json.loads((place / schema.STUDY_FILE).read_text())
     content["berlyne_format"] = schema.FORMAT + 1
     content["versions"]["berlyne"] = "9.8.7"
@@ -273,7 +274,7 @@ def healthy(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("array", [*ARRAYS, "next_state", "mine"])
+@pytest.mark.parametrize("array", amount(["state", "counts", "area", "mine"], [*ARRAYS, "next_state", "mine"]))
 @pytest.mark.parametrize("harm", ["bit", "cut", "empty", "gone"])
 def test_damage_is_detected_named_and_repaired_on_request(place, healthy, monkeypatch, array, harm):
     shutil.copytree(healthy, place)
@@ -303,7 +304,7 @@ def test_damage_is_detected_named_and_repaired_on_request(place, healthy, monkey
 
 
 def test_all_damage_is_counted_and_repaired_at_once(place, monkeypatch):
-    study().run(place)
+    put_finished(place)
     sound = files(place)
     for column, array in enumerate(["state", "area", "next_state"]):
         flip(chunk_of(place, array, 0, column), 99)
@@ -316,7 +317,7 @@ def test_all_damage_is_counted_and_repaired_at_once(place, monkeypatch):
 
 def test_repairing_a_part_of_a_block_restores_all_of_it(place):
     """A block is one chunk: the worlds beyond those that are asked for were damaged with it."""
-    study().run(place)
+    put_finished(place)
     sound = files(place)
     flip(chunk_of(place, "area", 0, 1), 5)
     study(n_worlds=1).run(place, repair=True)
@@ -324,7 +325,7 @@ def test_repairing_a_part_of_a_block_restores_all_of_it(place):
 
 
 def test_damage_of_strategies_that_are_not_requested_is_repaired_later(place):
-    study().run(place)
+    put_finished(place)
     flip(chunk_of(place, "state", 0, 1), 5)
     damaged = files(place)
     study(strategies=["Random"]).run(place, repair=True)
@@ -347,7 +348,7 @@ def test_repairing_own_worlds_when_fewer_are_at_hand(place):
 @pytest.mark.parametrize("name", ["world", "strategy", "world_class", "time", "snapshot"])
 def test_labels_and_metadata_are_repaired(place, name):
     """They can be computed from the root, so any damage to them is repaired without a message."""
-    study().run(place)
+    put_finished(place)
     sound = files(place)
     (place / name / "c.0").write_bytes(b"")
     (place / name / "zarr.json").unlink()
@@ -362,8 +363,8 @@ def killed(*_):
 @pytest.mark.parametrize("more", [{"n_worlds": 9}, {"strategies": ["CB", "Random", "PIG(VI)", "Unembodied"]}])
 @pytest.mark.parametrize("when", ["before the labels", "before the study"])
 def test_interrupted_growth_is_completed(place, monkeypatch, more, when):
-    first = study().run(place)
-    areas = first.dataset["area"].values
+    put_finished(place)
+    areas = berlyne.open_results(place).dataset["area"].values
 
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -378,7 +379,7 @@ def test_interrupted_growth_is_completed(place, monkeypatch, more, when):
     study(**more).run(place)
     if "strategies" in more:
         more = {"strategies": ["Random", "PIG(VI)", "Unembodied", "CB"]}
-    study(**more).run(place.with_name("at once"))
+    put_finished(place.with_name("at once"), **more)
     assert_same_store(place, place.with_name("at once"))
 
 
@@ -396,7 +397,7 @@ def test_chunks_of_unfinished_work_units_are_removed(place, monkeypatch):
 
 def test_interrupted_growth_may_be_abandoned(place, monkeypatch):
     """The smaller study goes on as if nothing had been asked."""
-    study().run(place)
+    put_finished(place)
     sound = files(place)
     with monkeypatch.context() as patch:
         patch.setattr(store, "write_study", killed)
@@ -407,7 +408,7 @@ def test_interrupted_growth_may_be_abandoned(place, monkeypatch):
 
 
 def test_all_versions_that_wrote_parts_are_stored(place, monkeypatch):
-    study().run(place)
+    put_finished(place)
     earlier = schema.versions()
     later = {**earlier, "berlyne": "99.0"}
     monkeypatch.setattr(store, "versions", lambda: later)

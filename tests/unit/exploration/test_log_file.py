@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 import berlyne
+from amounts import amount
 from berlyne import ChineseRestaurant, Dirichlet, LabBook, OneTwoThree, Strategy
 from berlyne.cli import commands
 from berlyne.serialization import StoreError
@@ -165,7 +166,8 @@ def test_processes_that_write_to_one_book_take_turns(tmp_path):
     LabBook.new(tmp_path / "lab", Dirichlet(1.0, n_states=5, n_actions=2))
     command = [sys.executable, "-c", TELLER, str(tmp_path / "lab")]
     pipe = subprocess.PIPE
-    tellers = [subprocess.Popen([*command, str(s)], stdin=pipe, stdout=pipe, stderr=pipe, text=True) for s in range(3)]
+    n = amount(2, 3)
+    tellers = [subprocess.Popen([*command, str(s)], stdin=pipe, stdout=pipe, stderr=pipe, text=True) for s in range(n)]
     for teller in tellers:
         assert Lines(teller.stdout.fileno()).next() == "ready\n", teller.communicate(timeout=LIMIT)[1]
     for teller in tellers:
@@ -175,9 +177,9 @@ def test_processes_that_write_to_one_book_take_turns(tmp_path):
         _, errors = teller.communicate(timeout=LIMIT)
         assert (teller.returncode, errors) == (0, "")
     history = LabBook(tmp_path / "lab").explorer.history
-    for s in range(3):
+    for s in range(n):
         assert [line for line in history if line[0] == s] == [(s, i % 2, i % 5) for i in range(40)]
-    assert len(history) == 120
+    assert len(history) == 40 * n
 
 
 # --- what is given with a book ----------------------------------------------------------------------------------------

@@ -46,10 +46,11 @@ def ask_and_tell(explorer, steps, ended):
     """Return the values of an explorer before each line of a history, observed line by line: the oracle of replays."""
     collected = {name: [] for name in (*ARRAYS, "expected_missing_information_after")}
     begins = [s for s, _, _ in steps]
+    discover(explorer, begins[:1])
+    missing = explorer.expected_missing_information().bits
     for t, ((s, a, s_next), over) in enumerate(zip(steps, ended, strict=True)):
-        discover(explorer, begins[t : t + 1])
         number = explorer.state_labels.number(s)
-        collected["expected_missing_information"].append(explorer.expected_missing_information().bits)
+        collected["expected_missing_information"].append(missing)
         with explorer._as_nonterminal(number):  # a line that begins in an end shows that it is none
             collected["utilities"].append(explorer.utility()[:, number])
             goes = explorer.strategy.relocates
@@ -57,7 +58,8 @@ def ask_and_tell(explorer, steps, ended):
             collected["probabilities"].append(explorer.probabilities()[number] if goes else explorer.probabilities(s))
         explorer.observe(s, a, s_next, ended=bool(over))
         discover(explorer, begins[t + 1 : t + 2])
-        collected["expected_missing_information_after"].append(explorer.expected_missing_information().bits)
+        missing = explorer.expected_missing_information().bits
+        collected["expected_missing_information_after"].append(missing)
     return collected
 
 

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+from amounts import amount
 from berlyne import (
     STRATEGIES,
     Dirichlet,
@@ -74,7 +75,9 @@ def test_an_episode_ends_in_a_terminal_state_and_the_next_begins_at_the_start(na
 )
 def test_the_engine_agrees_with_its_twin(name, make):
     world = make()
-    one, other = (explore(world, name, n_steps=300, seed=5, engine=engine) for engine in ("compiled", "numpy"))
+    one, other = (
+        explore(world, name, n_steps=amount(120, 300), seed=5, engine=engine) for engine in ("compiled", "numpy")
+    )
     for array_name in ("states", "actions", "next_states", "episode"):
         np.testing.assert_array_equal(getattr(one, array_name), getattr(other, array_name))
     np.testing.assert_allclose(one.missing_information, other.missing_information, atol=1e-8)

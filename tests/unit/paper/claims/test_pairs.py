@@ -78,6 +78,7 @@ def check_pair(claim: str, place: int, m: int, n: int = 200, pool: str = "curves
     return CLAIMS[claim].verdict(replace(evidence, pool=pool)).findings[place]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("pool", ["curves", "figure", "all"])
 @every_pair
 def test_a_pair_differs_from_where_p_falls_below_its_level(claim: str, place: int, pool: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from berlyne.paper.reproduction.parts import all_parts
 from berlyne.paper.reproduction.stages import STAGES
 from berlyne.paper.reproduction.variants import VARIANTS
 from berlyne.strategies.registry import STRATEGIES, get_strategy
-from waiting import LIMIT
 
 ALL = set(STAGES)
 OTHER: dict[str, tuple[Any, set[str]]] = {  # a value that is not the default, and the stages that it decides
@@ -145,21 +142,6 @@ def test_a_file_and_options_give_the_same_assumptions(tmp_path: Path) -> None:
 def test_invalid_assumptions_give_one_sentence(assumption: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_assumptions([assumption])
-
-
-IMPORT = """
-from berlyne.worlds.world import World
-
-def refuse(*_, **__):
-    raise AssertionError("a world was drawn")
-
-World.__init__ = refuse
-import berlyne.paper.reproduction.run
-"""
-
-
-def test_importing_draws_no_world() -> None:
-    subprocess.run([sys.executable, "-c", IMPORT], check=True, timeout=LIMIT)
 
 
 @pytest.mark.parametrize("text", ["gamma = ", "\udcff", "a = [" * 5000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import berlyne
 from berlyne.paper.reproduction.figure_list import FIGURES
 from berlyne.paper.reproduction.parts import all_parts
 from berlyne.paper.reproduction.stages import STAGES
+from unit.experiments.studies import command
 from waiting import LIMIT
 
 pytestmark = pytest.mark.timeout(600)  # sixteen reproductions without their computations: 20 s on an idle machine
@@ -133,22 +135,26 @@ def test_the_line_of_a_stage_is_short(made) -> None:
 
 
 def test_edited_code_gives_new_numbers_in_a_new_process(package: Path, tmp_path: Path) -> None:
-    """The structure index is doubled by an edit; controllability, in the same stage, is unchanged."""
+    """The structure index is doubled by an edit; controllability, in the same stage, is unchanged.
+
+    `test_an_edit_makes_the_parts_that_depend_on_it` shows that an edited stage is made again, and a test of
+    `end_to_end/test_reproduction.py` that explorations and stages of other sources are computed and stored.
+    """
     copy = tmp_path / "source"
     shutil.copytree(package, copy)
-    command = ("-m", "berlyne", "reproduce", "study", "--preset", "smoke", "--jobs", "1", "--only", "structure")
-    first = run(copy, *command, cwd=tmp_path)
+    asked = ("reproduce", "study", "--preset", "smoke", "--jobs", "1", "--only", "structure")
+    with contextlib.chdir(tmp_path):
+        assert command(*asked)[::2] == (0, "")
     before = stage(tmp_path)
     path = copy / "berlyne" / "paper" / "reproduction" / "stages" / "structure.py"
     source, old = path.read_text(encoding="utf-8"), "return structure_index(world), "
     assert source.count(old) == 1
     path.write_text(source.replace(old, "return 2 * structure_index(world), "), encoding="utf-8")
-    second = run(copy, *command, cwd=tmp_path)
+    done = run(copy, "-m", "berlyne", *asked, cwd=tmp_path)
     after = stage(tmp_path)
     assert (after["structure_index"] == 2 * before["structure_index"]).all()
     assert after["controllability"].identical(before["controllability"])
-    assert first.stderr == ""
-    assert second.stderr == "recomputing structure: src changed in berlyne/paper/reproduction/stages/structure.py\n"
+    assert done.stderr == "recomputing structure: src changed in berlyne/paper/reproduction/stages/structure.py\n"
 
 
 def stage(folder: Path):
