@@ -31,6 +31,7 @@ from berlyne.engine.blocks import (
     call,
     hide_fields,
     record_type,
+    type_of,
 )
 from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, cache_for_prior, cached_graph
 from berlyne.engine.hopeful_plans import HopefulPlan, widened_hope
@@ -167,7 +168,7 @@ def new_agent_state(
     chooser = method.choose or (choose_best if rule.temperature == 0.0 else choose_softmax)
     family = family_of(prior)
     if isinstance(memory, KeptPlans) and len(memory.sampled):
-        kinds = (Block.of(belief).type, _I, _I) if COMPILING else ()
+        kinds = (type_of(belief), _I, _I) if COMPILING else ()
         memory = memory._replace(kappa=CompiledFunction(family.kappa, *kinds) if COMPILING else family.kappa)
     if isinstance(memory, HopefulPlan):
         memory.certain[:] = outcomes_if_certain(prior, model.n_actions)
@@ -201,7 +202,7 @@ def _compile(parts: tuple[Any, ...], functions: tuple[Any, ...], *, chooses_by_v
     """
     if not COMPILING:
         return functions
-    belief, choice, memory = (Block.of(part).type for part in parts)
+    belief, choice, memory = map(type_of, parts)
     learn, gain, values, choose, after, reset = _FUNCTION_TYPES
     rest = OPAQUE, _APPLY_INDEX, _I, OPAQUE, _REFIT, _B, _B, _B
     agent = record_type(AgentState, (belief, choice, OPAQUE, learn, gain, _B, values, choose, after, reset, *rest))
@@ -233,11 +234,11 @@ def _index_fields(index: Any, family: Family, parts: tuple[Any, ...], n_states: 
     if index is None:
         return NoMemory(), NoFunction(_APPLY_INDEX), NO_INDEX
     kind = GLOBAL_INDEX if is_global(index) else ROW_INDEX
-    belief, choice = (Block.of(part).type for part in parts[:2]) if COMPILING else (None, None)
+    belief, choice = map(type_of, parts[:2]) if COMPILING else (None, None)
     record = new_index(index, family, belief, n_states, len(parts[0].utility))
     if not COMPILING:
         return record, apply_index, kind
-    return record, CompiledFunction(apply_index, belief, choice, Opaque(Block.of(record).type), _I, _I), kind
+    return record, CompiledFunction(apply_index, belief, choice, Opaque(type_of(record)), _I, _I), kind
 
 
 def _learner_fields(
@@ -249,7 +250,7 @@ def _learner_fields(
     record = learner.new_learner(prior, parts[0], untried)
     if not COMPILING:
         return record, learner.refit, True
-    belief, choice, hidden = *(Block.of(part).type for part in parts[:2]), Opaque(Block.of(record).type)
+    belief, choice, hidden = *map(type_of, parts[:2]), Opaque(type_of(record))
     return record, CompiledFunction(learner.refit, belief, choice, hidden, _I, _I, _I, _I), True
 
 

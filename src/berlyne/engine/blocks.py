@@ -25,6 +25,7 @@ from __future__ import annotations
 import hashlib
 import struct
 import sys
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numba
@@ -165,9 +166,9 @@ def set_record_type(record: Any, kind: type[RecordType]) -> None:
 
 def record_type(record: Any, kinds: tuple[Any, ...]) -> RecordType:
     """Return the type of a record whose fields have these Numba types; there is one object for each."""
-    key = record, kinds
+    key = record, *map(id, kinds)  # Numba has one object for equal types, and takes long to hash them
     if key not in _RECORD_TYPES:
-        _RECORD_TYPES[key] = _SPECIAL_TYPES.get(record, RecordType)(record, kinds)
+        _RECORD_TYPES[key] = _SPECIAL_TYPES.get(record, RecordType)(record, kinds)  # which keeps them alive
     return _RECORD_TYPES[key]
 
 
@@ -177,6 +178,29 @@ _HIDDEN: dict[Any, tuple[str, ...]] = {}
 def hide_fields(record: Any, *names: str) -> None:
     """Let these fields of a class of records hold records of any class, which kernels only pass on."""
     _HIDDEN[record] = names
+
+
+def type_of(value: Any) -> Any:
+    """Return the Numba type of a record, or of one field of it."""
+    if isinstance(value, np.ndarray):
+        return _array_type(value.dtype, value.ndim)
+    if isinstance(value, CompiledFunction | NoFunction):
+        return value.type
+    if isinstance(value, tuple):
+        record: Any = type(value)
+        hidden = _HIDDEN.get(record, ())
+        fields = zip(record._fields, value, strict=True)
+        return record_type(record, tuple(OPAQUE if name in hidden else type_of(field) for name, field in fields))
+    if isinstance(value, bool):
+        return types.boolean
+    if not COMPILING and callable(value):
+        return OPAQUE
+    return types.float64 if isinstance(value, float) else types.int64
+
+
+@cache
+def _array_type(dtype: Any, ndim: int) -> Any:
+    return types.Array(numba.from_dtype(dtype), ndim, "C")
 
 
 # Blocks
@@ -270,7 +294,7 @@ class Block:
             words += array.shape
         kind = _TYPES_AROUND.get(tuple(key))
         if kind is None:
-            kind = _TYPES_AROUND[tuple(key)] = record_type(type(record), tuple(map(_array_type, record)))
+            kind = _TYPES_AROUND[tuple(key)] = type_of(record)
         block._schema, block._words, block.type, block._record = None, np.array(words, dtype=np.int64), kind, record
         block.address = (_ADDRESSES.get(_WORDS) or _address_function(block._words))(block._words)
         laid_out: Block = block
@@ -315,15 +339,11 @@ def _address_function(array: Any) -> Any:
     """Return a function for the address of arrays of this kind; NumPy's own answer takes ten times as long."""
     function: Any = _address
     if COMPILING:
-        kind = (_array_type(array),)
+        kind = (type_of(array),)
         _address.compile(kind)  # type: ignore[attr-defined]
         function = _address.get_overload(kind)  # type: ignore[attr-defined]
     _ADDRESSES[array.dtype.num, array.ndim] = function
     return function
-
-
-def _array_type(array: Any) -> Any:
-    return types.Array(numba.from_dtype(array.dtype), array.ndim, "C")
 
 
 def _check_array(array: Any) -> None:
@@ -339,27 +359,26 @@ class _Builder:
         self._words: list[int] = []
         self._moving: list[int] = []
         self._arrays: list[tuple[int, list[Any], int, Any]] = []  # word, fields, position among them, array
-        self._records: dict[int, tuple[int, RecordType, _Tree]] = {}
-        self._root = self._add_record(record)
+        self._records: dict[int, tuple[int, _Tree]] = {}
+        _, self._tree = self._add_record(record)
+        self._type = type_of(record)
 
-    def _add_record(self, record: Any) -> tuple[int, RecordType, _Tree]:
-        """Return first word, type and tree of a record, whose header follows those before it."""
+    def _add_record(self, record: Any) -> tuple[int, _Tree]:
+        """Return first word and tree of a record, whose header follows those before it."""
         if id(record) in self._records:
             return self._records[id(record)]
         n_words = [1 + value.ndim if isinstance(value, np.ndarray) else 1 for value in record]
         word = first = len(self._words)
         self._words += [0] * sum(n_words)
-        kinds, tree = [], _Tree(type(record), [])
-        hidden = _HIDDEN.get(type(record), ())
-        for name, value, n in zip(record._fields, record, n_words, strict=True):
-            kind = self._add_field(word, value, tree.fields)
-            kinds.append(OPAQUE if name in hidden else kind)
+        tree = _Tree(type(record), [])
+        for value, n in zip(record, n_words, strict=True):
+            self._add_field(word, value, tree.fields)
             word += n
-        self._records[id(record)] = first, record_type(type(record), tuple(kinds)), tree
-        return self._records[id(record)]
+        self._records[id(record)] = first, tree
+        return first, tree
 
-    def _add_field(self, word: int, value: Any, fields: list[Any]) -> Any:
-        """Write one field at a word of the header, note how it is restored, and return its Numba type."""
+    def _add_field(self, word: int, value: Any, fields: list[Any]) -> None:
+        """Write one field at a word of the header, and note how it is restored."""
         fields.append(value)
         if isinstance(value, np.ndarray):
             _check_array(value)
@@ -369,22 +388,16 @@ class _Builder:
                 self._arrays.append((word, fields, len(fields) - 1, value))
             else:
                 self._words[word] = value.__array_interface__["data"][0]
-            return _array_type(value)
-        if isinstance(value, CompiledFunction | NoFunction):
+        elif isinstance(value, CompiledFunction | NoFunction):
             self._words[word] = value.address
-            return value.type
-        if isinstance(value, tuple):
-            first, kind, fields[-1] = self._add_record(value)
+        elif isinstance(value, tuple):
+            first, fields[-1] = self._add_record(value)
             self._words[word] = first * WORD
             self._moving.append(word)
-            return kind
-        if isinstance(value, float):
+        elif isinstance(value, float):
             self._words[word] = int.from_bytes(struct.pack("d", value), sys.byteorder, signed=True)
-            return types.float64
-        if not COMPILING and callable(value):
-            return OPAQUE
-        self._words[word] = int(value)
-        return types.boolean if isinstance(value, bool) else types.int64
+        elif COMPILING or not callable(value):
+            self._words[word] = int(value)
 
     def block(self) -> Block:
         """Return the block."""
@@ -403,9 +416,8 @@ class _Builder:
             source[first : first - (-array.nbytes // WORD)].view(np.uint8)[: array.nbytes] = array.reshape(-1).view(
                 np.uint8
             )
-        _, kind, tree = self._root
         moving = np.array(self._moving, dtype=np.int64)
-        return Block(_Schema(kind, n_words, moving, tree), source, 0)
+        return Block(_Schema(self._type, n_words, moving, self._tree), source, 0)
 
 
 @kernel

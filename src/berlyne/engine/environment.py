@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from berlyne.engine.blocks import Block, CompiledFunction, FunctionType, NoFunction
+from berlyne.engine.blocks import Block, CompiledFunction, FunctionType, NoFunction, type_of
 from berlyne.engine.caches import MAX_CACHED_SIZE, cache_for, graph_and_weights
 from berlyne.engine.jit import COMPILING, callback, inline
 from berlyne.engine.row_beliefs import Belief
@@ -101,7 +101,7 @@ def new_truth(world: World, model: InternalModel, agent: Block, missing_informat
     record = Truth._make(fields)
     function: Any = row_distance_with_base if graph.capacity else row_distance_in_slots
     if COMPILING:
-        belief, kind = agent.type.fields["belief"][1], Block.of(record).type
+        belief, kind = agent.type.fields["belief"][1], type_of(record)
         function = CompiledFunction(function, belief, kind, types.int64, types.int64)
         missing = missing if missing_information is None else CompiledFunction(missing_information, belief, kind)
     elif missing_information is not None:

@@ -24,7 +24,7 @@ from berlyne.engine.action_selection import (
 )
 from berlyne.engine.agent_state import AgentState, refresh_all, refresh_global_index
 from berlyne.engine.argmax import Tree, best_row, leaves, softmax_total
-from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque
+from berlyne.engine.blocks import OPAQUE, Block, CompiledFunction, Opaque, type_of
 from berlyne.engine.environment import Truth, draw
 from berlyne.engine.indices import NO_INDEX, estimated_probability
 from berlyne.engine.jit import COMPILING, callback, inline, kernel
@@ -290,7 +290,7 @@ def new_comparison(agent: Block, record: Block, relocates: bool) -> Block:
 def _new_comparison(agent: Block, record: Block, relocates: bool) -> Block:
     compare: Any = compare_pairs if relocates else compare_nothing
     if COMPILING:
-        memory = Opaque(Block.of(agent.record.memory).type) if relocates else OPAQUE
+        memory = Opaque(type_of(agent.record.memory)) if relocates else OPAQUE
         compare = CompiledFunction(compare, agent.type, memory, record.type, types.int64)
     return Block.of(_Comparison(compare))
 

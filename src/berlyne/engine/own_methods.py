@@ -18,12 +18,12 @@ from numba.extending import overload_attribute, overload_method, register_jitabl
 
 from berlyne.engine.blocks import (
     AddressModel,
-    Block,
     CompiledFunction,
     FunctionType,
     NoFunction,
     RecordType,
     set_record_type,
+    type_of,
 )
 from berlyne.engine.jit import COMPILING, callback, user_function, why_not_compiled
 from berlyne.engine.row_beliefs import TOTAL, Belief
@@ -297,7 +297,7 @@ def _view_type() -> Any:
     """Return the type of all views."""
     f, i, h, rows = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, 4), np.int32)
     flags = np.empty(0, np.bool_)
-    return Block.of(MethodView(i, f, f, h, rows, f, i, h, h, 0, 0, i, i, flags, flags, f)).type
+    return type_of(MethodView(i, f, f, h, rows, f, i, h, h, 0, 0, i, i, flags, flags, f))
 
 
 @cache

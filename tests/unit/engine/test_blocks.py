@@ -22,6 +22,7 @@ from berlyne.engine.blocks import (
     call,
     hide_fields,
     record_type,
+    type_of,
 )
 from berlyne.engine.jit import callback, kernel
 from berlyne.frozen import read_only
@@ -47,6 +48,22 @@ class Outer(NamedTuple):
 
 class Sums(NamedTuple):
     numbers: Any
+
+
+def test_records_of_one_class_have_one_type_if_their_fields_have_the_same_types():
+    floats, ints = Block.of(Sums(np.zeros(3))), Block.of(Sums(np.zeros(3, np.int64)))
+    assert floats.type is Block.of(Sums(np.ones(2))).type is type_of(Sums(np.ones(1)))
+    assert floats.type is not ints.type and ints.type.fields["numbers"][1].dtype is types.int64
+
+
+def test_the_type_of_a_record_keeps_those_of_its_fields():
+    """They are looked up by their ids, which other objects get when they are gone."""
+    kind = FunctionType(types.int16, (types.uint8, types.int16))
+    alive = weakref.ref(kind)
+    record_type(Sums, (kind,))
+    del kind
+    gc.collect()
+    assert alive() is not None
 
 
 @kernel

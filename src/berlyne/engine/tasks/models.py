@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from berlyne.engine.blocks import Block, CompiledFunction, call
+from berlyne.engine.blocks import Block, CompiledFunction, call, type_of
 from berlyne.engine.jit import COMPILING, kernel
 from berlyne.engine.row_beliefs import (
     FIRST,
@@ -229,7 +229,7 @@ class Estimator(NamedTuple):
 
 
 def _new_estimator(prior: CompiledPrior, belief: Belief) -> Block:
-    family, kind = family_of(prior), Block.of(belief).type if COMPILING else None
+    family, kind = family_of(prior), type_of(belief) if COMPILING else None
     find_slot = CompiledFunction(family.find_slot, kind, types.int64, types.int64, types.int64)
     numbers = (types.int64,) * 4
     return Block.of(Estimator(belief, find_slot, CompiledFunction(family.update_row, kind, *numbers)))
