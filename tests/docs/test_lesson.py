@@ -6,22 +6,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-nbformat = pytest.importorskip("nbformat")
-nbclient = pytest.importorskip("nbclient")
-
 LESSON = Path(__file__).parents[2] / "docs" / "tutorials" / "lesson.ipynb"
 N_CHECKS = 7
 """Of six exercises, the sixth in two parts; the seventh is a race."""
 
 
 @pytest.fixture(scope="module")
-def lesson():
+def nbformat():
+    """Imported here, because it builds grammars for a second, and all tests are collected by every process."""
+    return pytest.importorskip("nbformat")
+
+
+@pytest.fixture(scope="module")
+def lesson(nbformat):
     return nbformat.read(LESSON, as_version=4)
 
 
 @pytest.fixture(scope="module")
-def run(lesson, tmp_path_factory):
+def run(lesson, nbformat, tmp_path_factory):
     """The notebook after it ran, in an empty folder."""
+    nbclient = pytest.importorskip("nbclient")
     copy = nbformat.from_dict(lesson)
     client = nbclient.NotebookClient(copy, timeout=240, kernel_name="python3")
     client.execute(cwd=str(tmp_path_factory.mktemp("lesson")))
@@ -41,7 +45,7 @@ def printed(cells):
     return [line for cell in cells for out in cell.outputs for line in out.get("text", "").splitlines()]
 
 
-def test_the_file_is_a_valid_notebook_without_outputs(lesson):
+def test_the_file_is_a_valid_notebook_without_outputs(lesson, nbformat):
     nbformat.validate(lesson)
     for cell in lesson.cells:
         if cell.cell_type == "code":

@@ -263,19 +263,19 @@ def test_workers_without_berlyne_are_named_before_work_begins(no_workers, use, s
 def test_lost_workers_and_schedulers_are_reported(start, use, tmp_path, monkeypatch):
     """The only worker is killed after the first piece, and in a second run the scheduler."""
     monkeypatch.setattr(store, "BLOCK", 2)
-    monkeypatch.setattr(dask_backend, "NOTICE_DELAY", 1.0)
+    monkeypatch.setattr(dask_backend, "NOTICE_DELAY", 0.5)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     address, scheduler = f"tcp://127.0.0.1:{port}", start(SCHEDULER.format(port))
 
-    def run_and_kill(process):
+    def run_and_kill(process, timeout):
         """Run until a process is killed when there are new pieces; what is printed."""
         before = n_pieces()
 
         def kill():
             wait_until(lambda: n_pieces() > before, "a piece", pause=0.02)
-            monkeypatch.setattr(dask_backend, "WORKER_TIMEOUT", 3.0)  # only now: workers take a while to begin
+            monkeypatch.setattr(dask_backend, "WORKER_TIMEOUT", timeout)  # only now: workers take a while to begin
             process.kill()
 
         monkeypatch.setattr(dask_backend, "WORKER_TIMEOUT", LIMIT)
@@ -293,13 +293,13 @@ def test_lost_workers_and_schedulers_are_reported(start, use, tmp_path, monkeypa
         return len(list(tmp_path.glob("r.zarr/area/c.*")))
 
     ends = {
-        "worker": "had no workers for 3 s; start some, and run again",
+        "worker": "had no workers for 1 s; start some, and run again",
         "scheduler": "does not answer any more; finished results are stored, run again to resume",
     }
     for who, end in ends.items():
         worker = start(WORKER.format(port))
         wait_for(address, 1)
-        last = run_and_kill(worker if who == "worker" else scheduler)
+        last = run_and_kill(worker, 1.0) if who == "worker" else run_and_kill(scheduler, LIMIT)
         assert last == f"berlyne: the Dask scheduler at {address} {end}", who
 
 
