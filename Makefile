@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 unexport PYTHONDONTWRITEBYTECODE # without bytecode, pytest would rewrite every test module again in every process
 
-.PHONY: help reproduce test test-full bounds oldest browser lint format build docs site installed verdicts pictures constraints clean
+.PHONY: help reproduce test test-full bounds oldest browser lint format build wheel docs site installed verdicts pictures constraints clean
 
 help:
 	@echo "make reproduce    run the reproduction into $(FOLDER)/  (PRESET=smoke|quick|paper, FOLDER=...)"
@@ -30,6 +30,7 @@ help:
 	@echo "make lint         check style and types"
 	@echo "make format       format the code"
 	@echo "make build        build the wheel and the sdist into dist/"
+	@echo "make wheel        build, and try the wheel in an empty environment"
 	@echo "make docs         serve the documentation, and rebuild it when a page changes"
 	@echo "make site         build the documentation into site/; warnings are errors"
 	@echo "make verdicts     run the reproduction, and copy its verdicts to the documentation"
@@ -84,6 +85,9 @@ format: $(VENV)/installed-dev
 build: $(VENV)/installed-dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
+
+wheel: build
+	PYTHON=$(PYTHON) .ci/wheel
 
 # The variable hides the note of Material about its successor. constraints.txt pins the version that we use.
 docs: $(VENV)/installed-docs

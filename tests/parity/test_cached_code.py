@@ -68,6 +68,19 @@ def test_a_change_of_one_file_reaches_the_kernels_that_contain_it(tmp_path):
         (copy / file).write_text(source)
 
 
+@pytest.mark.parametrize("file", EDITS)
+def test_the_cache_depends_on_the_engine_and_on_the_formulas_of_priors(file, tmp_path, monkeypatch):
+    """Without compiling: their sources decide which code is valid."""
+    copy = tmp_path / "berlyne"
+    shutil.copytree(Path(berlyne.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(jit, "__file__", str(copy / "engine" / "jit.py"))
+    before = jit._hash_of_sources()
+    assert before == jit._SOURCES
+    line, doubled = EDITS[file]
+    (copy / file).write_text((copy / file).read_text().replace(line, doubled))
+    assert jit._hash_of_sources() != before
+
+
 CARVED = 48
 """Passages of a maze of 25 rooms, each counted from both sides."""
 

@@ -280,3 +280,25 @@ def test_a_run_that_is_killed_while_it_replaces_chunks_leaves_nothing_damaged(pl
         assert made
     put_finished(tmp_path / "at once", n_worlds=5)
     assert_same_store(place, tmp_path / "at once")
+
+
+def test_a_run_that_is_killed_before_it_writes_the_last_manifest_is_completed(place, monkeypatch, tmp_path):
+    """All chunks are replaced, and old and new ones are valid; the next run forgets the old ones."""
+    written, write_store_file = [], manifests.write_store_file
+
+    def killed(path, content, **options):
+        if path in written and path.name.startswith("manifest."):
+            raise KeyboardInterrupt
+        written.append(path)
+        write_store_file(path, content, **options)
+
+    asked = {"n_worlds": 5, "strategies": ["Random"]}
+    shutil.rmtree(place)
+    put_finished(place, n_worlds=4, strategies=["Random"])
+    with monkeypatch.context() as patch:
+        patch.setattr(manifests, "write_store_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            study(**asked).run(place, jobs=1)
+    study(**asked).run(place, jobs=1)
+    put_finished(tmp_path / "at once", **asked)
+    assert_same_store(place, tmp_path / "at once")
