@@ -129,17 +129,13 @@ class Workers:
         return list(track(results, label, len(items), console=console, disable=not console.is_terminal))
 
     def _map(self, items: Sequence[Any], function: Callable[[Any], Any]) -> Iterator[Any]:
-        """Yield the results from the processes. If an item fails, the remaining ones are cancelled."""
+        """Yield the results from the processes. If an item fails, the end of the block cancels the remaining ones."""
         pickled, size = pickle.dumps(function), -(-len(items) // (self.jobs * PORTIONS))
         futures: list[Future[list[Any]]] = [
             self.executor.submit(_call, pickled, items[i : i + size]) for i in range(0, len(items), size)
         ]
-        try:
-            for future in futures:
-                yield from future.result()
-        finally:
-            for future in futures:
-                future.cancel()
+        for future in futures:
+            yield from future.result()
 
 
 STOP: Event | None = None
