@@ -72,10 +72,7 @@ def test_threads_and_processes_give_the_same_bits(tmp_path, local):
 
 
 def test_local_processes_of_our_own(tmp_path):
-    """`workers` starts a cluster and ends it; few pieces are divided among the processes.
-
-    That local workers leave the same bytes is also shown by test_processes_shards_and_growth_leave_the_same_store.
-    """
+    """`workers` starts a cluster and ends it; few pieces are divided among the processes."""
     study(n_worlds=8, strategies=["PIG(VI)"]).run(tmp_path / "processes", workers=2)
     study(n_worlds=8, strategies=["PIG(VI)"]).run(tmp_path / "thread", jobs=1)
     assert_same_store(tmp_path / "thread", tmp_path / "processes")

@@ -134,7 +134,6 @@ def test_an_environment_that_fails_twice_reports_the_first_error(tmp_path):
 
 
 def test_processes_name_the_run_as_well(tmp_path):
-    """That errors come back from processes is shown by test_the_error_of_a_piece_comes_back_with_its_name, too."""
     pytest.importorskip("distributed")
     with pytest.raises(StoreError) as caught:
         make_study(Flaky(), n_runs=4 * N_RUNS).run(tmp_path / "r.zarr", workers=2)

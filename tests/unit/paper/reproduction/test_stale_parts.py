@@ -135,11 +135,7 @@ def test_the_line_of_a_stage_is_short(made) -> None:
 
 
 def test_edited_code_gives_new_numbers_in_a_new_process(package: Path, tmp_path: Path) -> None:
-    """The structure index is doubled by an edit; controllability, in the same stage, is unchanged.
-
-    `test_an_edit_makes_the_parts_that_depend_on_it` shows that an edited stage is made again, and a test of
-    `end_to_end/test_reproduction.py` that explorations and stages of other sources are computed and stored.
-    """
+    """The structure index is doubled by an edit; controllability, in the same stage, is unchanged."""
     copy = tmp_path / "source"
     shutil.copytree(package, copy)
     asked = ("reproduce", "study", "--preset", "smoke", "--jobs", "1", "--only", "structure")
